@@ -1,0 +1,76 @@
+"""Learned features: two feed-forward networks, X1 = f1(X) and X2 = f2(X)."""
+
+import torch
+from torch import Tensor, nn
+
+from dsgrl.encode import activate, linear
+from dsgrl.graph import Adjacency
+
+
+class FeatureAugmenter(nn.Module):
+    """Two feed-forward networks side by side, different from the start.
+
+    Each layer is linear, ReLU, dropout. Layer l of both networks is one parameter
+    [in, V, out]: the first layer maps X for both views in one product, and Eq. 5's
+    vertical stacking of the two weight matrices is a view of it.
+
+    Args:
+        in_channels: width F of the input features.
+        augment_channels: width D1 of an augmented view, and of the layers between.
+        num_layers: layers of each network.
+        dropout: share dropped after each layer while training.
+    """
+
+    num_views = 2
+
+    def __init__(
+        self,
+        in_channels: int,
+        augment_channels: int,
+        *,
+        num_layers: int = 1,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        widths = [in_channels, *[augment_channels] * num_layers]
+        self.weights = nn.ParameterList(
+            torch.empty(a, self.num_views, b)
+            for a, b in zip(widths[:-1], widths[1:], strict=True)
+        )
+        self.biases = nn.ParameterList(
+            torch.empty(self.num_views, b) for b in widths[1:]
+        )
+        self.dropout = dropout
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights, each view's by itself."""
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            for view in range(self.num_views):
+                nn.init.xavier_uniform_(weight.data[:, view])
+            nn.init.zeros_(bias)
+
+    def forward(self, x: Tensor | Adjacency) -> Tensor:
+        """Augment the features.
+
+        Args:
+            x: input features, dense or sparse [N, F].
+
+        Returns:
+            Both views side by side [N, V, D1].
+        """
+        dropout = self.dropout if self.training else 0.0
+        first, *others = self.weights
+        h = linear(x, first.flatten(1))  # [N, V * D1]: both views in one product
+        h = activate(h, self.biases[0].flatten(), dropout=dropout)
+        h = h.view(-1, *first.shape[1:])
+        for weight, bias in zip(others, list(self.biases)[1:], strict=True):
+            h = torch.stack(
+                [h[:, v] @ weight[:, v] for v in range(self.num_views)], dim=1
+            )
+            h = activate(h, bias, dropout=dropout)
+        return h
+
+    def stacked_weights(self) -> list[Tensor]:
+        """Return W_1 above W_2 for every layer [2 out, in], for Eq. 5."""
+        return [weight.flatten(1).t() for weight in self.weights]

@@ -1,0 +1,20 @@
+"""The shared encoder: from features on a graph to one vector per node.
+
+`dense` has the fast row-wise steps, `layers` the three kinds of message passing,
+`encoder` their stack. All of them take several views side by side [N, V, C].
+"""
+
+from dsgrl.encode.dense import activate, linear
+from dsgrl.encode.encoder import Encoder, PyGEncoder
+from dsgrl.encode.layers import GCNLayer, GINLayer, GraphLayer, SAGELayer
+
+__all__ = [
+    "Encoder",
+    "GCNLayer",
+    "GINLayer",
+    "GraphLayer",
+    "PyGEncoder",
+    "SAGELayer",
+    "activate",
+    "linear",
+]

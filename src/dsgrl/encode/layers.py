@@ -1,0 +1,154 @@
+r"""Graph layers on `propagate`: GCN, SAGE, GIN.
+
+Each layer's `message` is its result without the last bias, so that an encoder can
+add bias, ReLU and dropout in one pass; calling the layer adds the bias. Inputs may
+hold several views side by side [N, V, C]. Weights are [in, out]: a product with the
+weight on the right needs no transpose, dense or sparse.
+
+=======  ==============  =====================================================
+layer    normalisation   result
+=======  ==============  =====================================================
+GCN      gcn             A_hat X W + b
+SAGE     mean            mean(X) W_neighbour + X W_self + b
+GIN      sum             relu(((1 + eps) X + A X) W1 + b1) W2 + b
+=======  ==============  =====================================================
+"""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from dsgrl.encode.dense import activate
+from dsgrl.graph import Adjacency, propagate
+from dsgrl.typing import EncoderName, NormalizationName
+
+
+class GraphLayer(nn.Module):
+    """One layer of message passing.
+
+    Args:
+        in_channels: width of the input.
+        out_channels: width of the result.
+    """
+
+    normalization: ClassVar[NormalizationName]
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.bias = nn.Parameter(torch.empty(out_channels))
+
+    def message(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+        """Return the layer's result without its bias [N, ..., out]."""
+        raise NotImplementedError
+
+    def forward(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+        """Pass messages once.
+
+        Args:
+            adjacency: the graph, not normalised [N, N].
+            x: node features [N, ..., in].
+        """
+        return self.message(adjacency, x) + self.bias
+
+    def propagate_narrow(
+        self, adjacency: Adjacency, x: Tensor, weight: Tensor
+    ) -> Tensor:
+        """Return A X W, multiplying first where that makes the rows narrower."""
+        adjacency = adjacency.normalized(self.normalization)
+        if weight.size(1) <= weight.size(0):
+            return propagate(adjacency, x @ weight)
+        return propagate(adjacency, x) @ weight
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.in_channels}, {self.out_channels})"
+
+
+class GCNLayer(GraphLayer):
+    """Graph convolution, https://arxiv.org/abs/1609.02907."""
+
+    normalization = "gcn"
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, out_channels)
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights."""
+        nn.init.xavier_uniform_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def message(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+        """Return A_hat X W."""
+        return self.propagate_narrow(adjacency, x, self.weight)
+
+
+class SAGELayer(GraphLayer):
+    """GraphSAGE with mean aggregation, https://arxiv.org/abs/1706.02216."""
+
+    normalization = "mean"
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, out_channels)
+        self.neighbor_weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.self_weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights."""
+        nn.init.xavier_uniform_(self.neighbor_weight)
+        nn.init.xavier_uniform_(self.self_weight)
+        nn.init.zeros_(self.bias)
+
+    def message(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+        """Return mean(X) W_neighbour + X W_self."""
+        received = self.propagate_narrow(adjacency, x, self.neighbor_weight)
+        return received + x @ self.self_weight
+
+
+class GINLayer(GraphLayer):
+    """Graph isomorphism layer with a two-layer MLP, https://arxiv.org/abs/1810.00826.
+
+    Args:
+        in_channels: width of the input.
+        out_channels: width of the result and of the MLP's hidden layer.
+        eps: weight of a node's own features beyond 1.
+    """
+
+    normalization = "sum"
+
+    def __init__(self, in_channels: int, out_channels: int, eps: float = 0.0) -> None:
+        super().__init__(in_channels, out_channels)
+        self.eps = eps
+        self.hidden_weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.hidden_bias = nn.Parameter(torch.empty(out_channels))
+        self.weight = nn.Parameter(torch.empty(out_channels, out_channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights."""
+        for weight in (self.hidden_weight, self.weight):
+            nn.init.kaiming_uniform_(weight, nonlinearity="relu")
+        nn.init.zeros_(self.hidden_bias)
+        nn.init.zeros_(self.bias)
+
+    def message(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+        """Return relu(((1 + eps) X + A X) W1 + b1) W2."""
+        adjacency = adjacency.normalized(self.normalization)
+        if self.out_channels <= self.in_channels:
+            mapped = x @ self.hidden_weight
+            hidden = propagate(adjacency, mapped).add_(mapped, alpha=1 + self.eps)
+        else:
+            summed = propagate(adjacency, x).add_(x, alpha=1 + self.eps)
+            hidden = summed @ self.hidden_weight
+        return activate(hidden, self.hidden_bias) @ self.weight
+
+
+LAYERS: dict[EncoderName, type[GraphLayer]] = {
+    "gcn": GCNLayer,
+    "sage": SAGELayer,
+    "gin": GINLayer,
+}

@@ -1,0 +1,11 @@
+"""What comes in and how it is held.
+
+Anything a user has (PyG data, tables, a dataset's name) becomes one checked `Graph`:
+features and an `Adjacency` in compressed rows. `propagate` is the engine's one hot
+kernel; no other room touches edges one by one.
+"""
+
+from dsgrl.graph.adjacency import Adjacency, propagate
+from dsgrl.graph.inputs import Graph, as_graph
+
+__all__ = ["Adjacency", "Graph", "as_graph", "propagate"]

@@ -1,0 +1,123 @@
+"""What goes to disk: written beside and renamed, so that no half file is left."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from dsgrl.typing import FloatArray, InputError
+
+EMBEDDING_SUFFIXES = (".parquet", ".npy", ".npz", ".csv")
+
+
+@contextmanager
+def written_beside(path: Path) -> Iterator[Path]:
+    """Give a path to write a file or folder to; rename it when all went well.
+
+    A killed or failed run leaves what was at `path` as it was.
+
+    Raises:
+        InputError: if the folder cannot be written to or the disk is full.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield part
+        _move(part, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({explain(error)})") from error
+    finally:
+        _remove(part)
+
+
+def _move(part: Path, path: Path) -> None:
+    """Rename into place; a folder that is there already steps aside first."""
+    if not path.is_dir():
+        part.replace(path)
+        return
+    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    path.rename(old)
+    try:
+        part.rename(path)
+    except OSError:
+        old.rename(path)
+        raise
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def explain(error: OSError) -> str:
+    """Say in words why a file could not be written."""
+    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        return "the disk is full or the file too large: free space, then run again"
+    return (error.strerror or str(error)).splitlines()[0]
+
+
+def check_embeddings_path(path: Path) -> None:
+    """Fail before any work is done if embeddings could not be written to `path`."""
+    if path.suffix not in EMBEDDING_SUFFIXES:
+        raise InputError(
+            f"{path}: unknown kind of file '{path.suffix}', expected one of "
+            f"{', '.join(EMBEDDING_SUFFIXES)}"
+        )
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder, expected a file name")
+    check_writable(path.parent)
+
+
+def check_writable(folder: Path) -> None:
+    """Fail if a folder does not take files."""
+    with written_beside(folder / ".dsgrl-write-test") as part:
+        part.touch()
+    (folder / ".dsgrl-write-test").unlink(missing_ok=True)
+
+
+def write_embeddings(
+    path: Path, ids: Sequence[Any], z: FloatArray, labels: Sequence[str] | None = None
+) -> None:
+    """Write embeddings by the path's suffix: parquet, npy, npz or csv.
+
+    Args:
+        path: where to; renamed into place when whole.
+        ids: one id per row, kept as they are.
+        z: embeddings [N, D].
+        labels: one label per row, if known.
+    """
+    check_embeddings_path(path)
+    with written_beside(path) as part:
+        if path.suffix == ".npy":
+            with part.open("wb") as file:
+                np.save(file, z)
+        elif path.suffix == ".npz":
+            arrays = {"ids": np.asarray(ids), "embedding": z}
+            if labels is not None:
+                arrays["label"] = np.asarray(labels)
+            with part.open("wb") as file:
+                np.savez_compressed(file, allow_pickle=False, **arrays)
+        else:
+            columns: dict[str, Any] = {"id": pa.array(ids)}
+            if labels is not None:
+                columns["label"] = pa.array(labels)
+            if path.suffix == ".csv":
+                columns.update({f"z{i}": z[:, i] for i in range(z.shape[1])})
+                pyarrow.csv.write_csv(pa.table(columns), part)
+            else:
+                flat = pa.array(np.ascontiguousarray(z).reshape(-1))
+                columns["embedding"] = pa.FixedSizeListArray.from_arrays(
+                    flat, z.shape[1]
+                )
+                pyarrow.parquet.write_table(pa.table(columns), part)

@@ -1,0 +1,125 @@
+"""The model folder: weights, configuration, history and a card, no pickle."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from dsgrl.graph.saving import written_beside
+from dsgrl.typing import InputError
+
+FORMAT = 1
+WEIGHTS, CONFIG, HISTORY, CARD = (
+    "model.safetensors",
+    "config.json",
+    "history.csv",
+    "README.md",
+)
+
+
+class SavedModel(NamedTuple):
+    """What a model folder holds."""
+
+    config: dict[str, Any]
+    state: dict[str, Tensor]
+    history: list[dict[str, float]]
+
+
+def save_model(path: Path, model: SavedModel) -> None:
+    """Write a model folder; one that is there already is replaced when all is well.
+
+    Raises:
+        InputError: if `path` holds something else, or cannot be written.
+    """
+    check_model_path(path)
+    config = {"format": FORMAT, **model.config}
+    with written_beside(path) as part:
+        part.mkdir()
+        state = {k: v.detach().cpu().contiguous() for k, v in model.state.items()}
+        (part / WEIGHTS).touch()
+        try:
+            save_file(state, part / WEIGHTS)
+        except SafetensorError as error:
+            raise OSError(str(error)) from error
+        (part / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+        (part / CARD).write_text(_describe(config))
+        with (part / HISTORY).open("w", newline="") as file:
+            columns = dict.fromkeys(k for row in model.history for k in row)
+            writer = csv.DictWriter(file, fieldnames=list(columns))
+            writer.writeheader()
+            writer.writerows(model.history)
+
+
+def check_model_path(path: Path) -> None:
+    """Refuse to write a model over something that is not one."""
+    if path.is_file():
+        raise InputError(f"{path}: is a file, expected a folder for the model")
+    if path.is_dir() and any(path.iterdir()) and not (path / CONFIG).is_file():
+        raise InputError(
+            f"{path}: holds other files and no {CONFIG}; expected a new or empty "
+            f"folder, or a saved model to replace"
+        )
+
+
+def load_model(path: Path) -> SavedModel:
+    """Read a model folder.
+
+    Raises:
+        InputError: if it is missing, broken or written by a newer version.
+    """
+    if not (path / CONFIG).is_file():
+        raise InputError(f"{path}: no saved model here (expected {CONFIG} and {WEIGHTS})")
+    try:
+        config = json.loads((path / CONFIG).read_text())
+        found = config["format"]
+        if found > FORMAT:
+            raise InputError(
+                f"{path}: written by a newer dsgrl (format {found}, this one reads "
+                f"up to {FORMAT}): upgrade dsgrl"
+            )
+        state = load_file(path / WEIGHTS)
+        history = _read_history(path / HISTORY)
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"{path}: the saved model is broken ({reason}): save it again"
+        ) from error
+    return SavedModel(config, state, history)
+
+
+def _read_history(path: Path) -> list[dict[str, float]]:
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{k: float(v) for k, v in row.items() if v != ""} for row in rows]
+
+
+def _describe(config: dict[str, Any]) -> str:
+    """Write the model card: what this is and how to use it."""
+    fitted = config.get("fitted", {})
+    lines = [
+        "# Node embeddings learned with dsgrl",
+        "",
+        f"Trained by dsgrl {config.get('version')} on a graph of "
+        f"{fitted.get('num_nodes_')} nodes with {fitted.get('n_features_in_')} feature "
+        f"columns, without labels; the model of epoch {fitted.get('epoch_')} was kept.",
+        "",
+        "```python",
+        "from dsgrl import DSGRL",
+        'model = DSGRL.load("path/to/this/folder")',
+        "z = model.transform(data)  # the same columns, seen or unseen nodes",
+        "```",
+        "",
+        "| parameter | value |",
+        "|---|---|",
+        *(f"| {k} | {v} |" for k, v in config.get("parameters", {}).items()),
+        "",
+        f"`{WEIGHTS}` has the weights, `{CONFIG}` what is needed to rebuild the "
+        f"model, `{HISTORY}` the course of training.",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,180 @@
+"""One training loop for every method."""
+
+import copy
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from dsgrl.graph import Graph
+from dsgrl.methods.base import Method
+from dsgrl.train.diagnostics import is_collapsed, measure_health
+from dsgrl.train.links import HOLDOUT_SHARE, HeldOutLinks
+from dsgrl.typing import LossTerms
+
+logger = logging.getLogger(__name__)
+
+History = list[dict[str, float]]
+Report = Callable[[dict[str, float]], None]
+
+
+class DivergenceError(RuntimeError):
+    """The loss is no longer a number."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainConfig:
+    """How to train.
+
+    Attributes:
+        epochs: a number, or "auto": follow held-out links, stop when they no longer
+            improve and go back to the best epoch, the untrained model included.
+        max_epochs: the most that "auto" takes.
+        patience: "auto" stops after this many epochs without a better score.
+        check_every: epochs between two looks at the held-out links.
+        holdout: share of the edges hidden by "auto".
+        lr: learning rate of Adam.
+        weight_decay: its L2 penalty.
+        warmup_epochs: epochs over which the rate rises to `lr`.
+    """
+
+    epochs: int | Literal["auto"] = "auto"
+    max_epochs: int = 500
+    patience: int = 60
+    check_every: int = 5
+    holdout: float = HOLDOUT_SHARE
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    warmup_epochs: int = 0
+
+
+def train(
+    method: Method, graph: Graph, config: TrainConfig, report: Report | None = None
+) -> tuple[History, int]:
+    """Train a method on a full graph, in place.
+
+    Args:
+        method: what to train; left in evaluation mode.
+        graph: all nodes and edges.
+        config: how to train.
+        report: called with every epoch's row of the history.
+
+    Returns:
+        The history, one row per epoch: loss terms, spread of the embedding and,
+        under "auto", the score of the held-out links where it was taken (the row
+        of epoch 0 has that of the untrained model). And the epoch that was kept.
+
+    Raises:
+        DivergenceError: if the loss is no longer finite.
+    """
+    links = None
+    epochs = config.epochs
+    if epochs == "auto":
+        epochs = config.max_epochs
+        links = HeldOutLinks(graph.adjacency, config.holdout)
+        if not links.usable:
+            links, epochs = None, min(100, config.max_epochs)
+            logger.warning(
+                "too few edges to hold any out: training for %d epochs unobserved "
+                "(set epochs to choose yourself)",
+                epochs,
+            )
+    batch = graph if links is None else graph.with_adjacency(links.training)
+    watch = _BestState(method, batch, links, config) if links else None
+    optimizer = torch.optim.Adam(
+        method.parameters(), config.lr, weight_decay=config.weight_decay, fused=True
+    )
+    history: History = [] if watch is None else [{"epoch": 0.0, "link_auc": watch.score}]
+    warned = False
+    for epoch in range(1, epochs + 1):
+        _warm_up(optimizer, config, epoch)
+        row = {"epoch": float(epoch), **_step(method, batch, optimizer, epoch)}
+        if not warned and epoch >= 10 and is_collapsed(row):
+            _warn_of_collapse(row, epoch)
+            warned = True
+        stop = watch is not None and watch.look(epoch, row)
+        history.append(row)
+        if report:
+            report(row)
+        if stop:
+            break
+    method.eval()
+    if watch is None:
+        return history, epochs
+    watch.restore()
+    return history, watch.epoch
+
+
+def _step(
+    method: Method, batch: Graph, optimizer: torch.optim.Optimizer, epoch: int
+) -> dict[str, float]:
+    """Take one step on the full batch and return what it measured."""
+    method.train()
+    optimizer.zero_grad()
+    loss: LossTerms = method.training_loss(batch)
+    total = loss.total
+    row = {"loss": total.item(), **{k: v.item() for k, v in loss.terms.items()}}
+    if not math.isfinite(row["loss"]):
+        terms = ", ".join(f"{k} {v:.3g}" for k, v in row.items())
+        raise DivergenceError(
+            f"training diverged at epoch {epoch} ({terms}): lower lr, now "
+            f"{optimizer.param_groups[0]['lr']:g}, or scale the features"
+        )
+    total.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    return {**row, **measure_health(loss.z)}
+
+
+class _BestState:
+    """The best state so far by held-out links, the untrained one included."""
+
+    def __init__(
+        self, method: Method, batch: Graph, links: HeldOutLinks, config: TrainConfig
+    ) -> None:
+        self.method, self.batch, self.links = method, batch, links
+        self.config = config
+        self.epoch = 0
+        self.score = self._score()
+        self.state = copy.deepcopy(method.state_dict())
+
+    @torch.no_grad()
+    def _score(self) -> float:
+        self.method.eval()
+        return self.links.score(self.method.embed(self.batch))
+
+    def look(self, epoch: int, row: dict[str, float]) -> bool:
+        """Score this epoch where due; tell whether to stop."""
+        if epoch % self.config.check_every == 0:
+            row["link_auc"] = self._score()
+            if row["link_auc"] > self.score:
+                self.epoch, self.score = epoch, row["link_auc"]
+                self.state = copy.deepcopy(self.method.state_dict())
+        return epoch - self.epoch >= self.config.patience
+
+    def restore(self) -> None:
+        """Go back to the best epoch."""
+        self.method.load_state_dict(self.state)
+        logger.info(
+            "kept epoch %d (held-out links told apart: %.3f)", self.epoch, self.score
+        )
+
+
+def _warm_up(
+    optimizer: torch.optim.Optimizer, config: TrainConfig, epoch: int
+) -> None:
+    if epoch <= config.warmup_epochs:
+        for group in optimizer.param_groups:
+            group["lr"] = config.lr * epoch / config.warmup_epochs
+
+
+def _warn_of_collapse(row: dict[str, float], epoch: int) -> None:
+    logger.warning(
+        "the embedding has collapsed at epoch %d (effective rank %.1f, deviation "
+        "%.2g): lower lr, or raise variance_weight and covariance_weight",
+        epoch,
+        row["effective_rank"],
+        row["deviation"],
+    )

@@ -1,0 +1,18 @@
+"""The one place that seeds anything."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw from `seed` inside the block; leave the global state as it was found.
+
+    Args:
+        seed: any whole number from 0 to 2**32 - 1.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield

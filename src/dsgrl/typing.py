@@ -1,0 +1,103 @@
+"""The few types that travel from room to room, and the legend of letters.
+
+Letters in shapes: N nodes, E edges, V views (2), F input columns, D1 augmented
+columns, D embedding columns per view, C classes, S splits.
+
+The paper's symbols and our names (one hyper-parameter, one name, everywhere):
+
+=========  =========================  ==========================================
+symbol     name                       meaning
+=========  =========================  ==========================================
+X [N, F]   x                          input features
+Z1, Z2     z1, z2 [N, D]              the two views' embeddings
+alpha      invariance_weight          weight of Eq. 1
+beta       variance_weight            weight of Eq. 2
+gamma      covariance_weight          weight of Eq. 3 (and of Eq. 7)
+lambda     orthogonality_weight       weight of Eq. 5
+D1         augment_channels           width of an augmented view
+D          out_channels               width of a view's embedding
+L          num_layers                 layers of the encoder
+=========  =========================  ==========================================
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+AugmentName = Literal["feature"]
+EncoderName = Literal["gcn", "sage", "gin"]
+NormName = Literal["batch", "layer"]
+JumpName = Literal["last", "sum", "cat"]
+AggregateName = Literal["concat", "mean", "sum"]
+InvarianceName = Literal["mse", "frobenius"]
+RegularizerName = Literal["covariance", "orthogonality"]
+ScalingName = Literal["auto", "standard", "none"]
+NormalizationName = Literal["gcn", "mean", "sum"]
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+
+
+class InputError(ValueError):
+    """A user's mistake: one line saying what was given, expected, and what to do."""
+
+
+class View(NamedTuple):
+    """One learned view of a graph, as plain tensors in PyG's vocabulary.
+
+    Attributes:
+        x: augmented features [N, D1].
+        edge_index: source and target of every edge [2, E].
+        edge_weight: weight of every edge [E].
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    edge_weight: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class LossTerms:
+    """What a method's training step returns.
+
+    Attributes:
+        terms: weighted terms by name; their sum is minimised.
+        z: an embedding of this step [N, D], detached, for collapse diagnostics.
+    """
+
+    terms: dict[str, Tensor]
+    z: Tensor
+
+    @property
+    def total(self) -> Tensor:
+        """The value to minimise."""
+        values = list(self.terms.values())
+        return sum(values[1:], start=values[0])
+
+
+class Split(NamedTuple):
+    """Disjoint row numbers for fitting, choosing and judging a probe."""
+
+    train: IntArray
+    val: IntArray
+    test: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Test scores of one embedding over all splits, in percent."""
+
+    scores: list[float] = field(default_factory=list)
+
+    @property
+    def mean(self) -> float:
+        """Mean over the splits."""
+        return float(np.mean(self.scores))
+
+    @property
+    def std(self) -> float:
+        """Population deviation over the splits."""
+        return float(np.std(self.scores))
