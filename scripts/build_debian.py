@@ -18,10 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
+# fmt: off
 SECTIONS = (
-    "games python perl science web net sound graphics editors mail math database "
-    "electronics video java ruby javascript text gnome kde hamradio fonts php vcs"
-).split()
+    "games", "python", "perl", "science", "web", "net", "sound", "graphics",
+    "editors", "mail", "math", "database", "electronics", "video", "java", "ruby",
+    "javascript", "text", "gnome", "kde", "hamradio", "fonts", "php", "vcs",
+)
+# fmt: on
 RELATIONS = ("Depends", "Pre-Depends", "Recommends", "Suggests")
 PER_SECTION = 250
 MIN_DESCRIPTIONS = 3

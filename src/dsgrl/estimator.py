@@ -171,7 +171,9 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_parameters(parameters)
         graph = as_graph(data)
         if graph.num_nodes < 2:
-            raise InputError("the graph has one node: expected two or more to learn from")
+            raise InputError(
+                "the graph has one node: expected two or more to learn from"
+            )
         self.n_features_in_ = graph.num_features
         self.feature_names_ = _feature_names(data)
         self.structural_ = getattr(data, "x", None) is None
@@ -247,8 +249,10 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 setattr(model, name, saved.config["fitted"][name])
             model.method_ = build_dsgrl(parameters, model.n_features_in_)
             state = dict(saved.state)
-            scale = {k: state.pop(f"scale.{k}", None) for k in ColumnScale._fields}
-            model.scale_ = None if scale["mean"] is None else ColumnScale(**scale)
+            model.scale_ = None
+            if "scale.mean" in state:
+                scale = {k: state.pop(f"scale.{k}") for k in ColumnScale._fields}
+                model.scale_ = ColumnScale(**scale)
             model.method_.load_state_dict(
                 {key.removeprefix("method."): value for key, value in state.items()}
             )
@@ -322,4 +326,6 @@ def _pick_device(device: str) -> torch.device:
     try:
         return torch.device(device)
     except RuntimeError as error:
-        raise InputError(f"device={device!r}: expected 'auto', 'cpu' or 'cuda'") from error
+        raise InputError(
+            f"device={device!r}: expected 'auto', 'cpu' or 'cuda'"
+        ) from error

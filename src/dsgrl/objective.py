@@ -47,7 +47,8 @@ def invariance(
     """
     if form == "mse":
         return F.mse_loss(z1, z2)
-    return torch.linalg.vector_norm(z1 - z2)
+    distance: Tensor = torch.linalg.vector_norm(z1 - z2)
+    return distance
 
 
 def variance(z: Float[Tensor, "N D"]) -> Scalar:
@@ -171,10 +172,9 @@ def distance_from_orthonormal(w: Float[Tensor, "rows cols"]) -> Scalar:
     rows, cols = w.shape
     gram = _gram(w if rows <= cols else w.t())
     gram = gram - torch.eye(gram.size(0), dtype=w.dtype, device=w.device)
-    if rows <= cols:
-        return torch.linalg.vector_norm(gram)
-    missing = gram.new_tensor(rows - cols).sqrt()
-    return torch.linalg.vector_norm(torch.stack([gram.norm(), missing]))
+    missing = gram.new_full((1,), max(rows - cols, 0)).sqrt()
+    distance: Tensor = torch.linalg.vector_norm(torch.cat([gram.flatten(), missing]))
+    return distance
 
 
 def second_moments(z: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
@@ -201,7 +201,7 @@ class _Gram(torch.autograd.Function):
         return w @ w.t()
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> Tensor:
         (w,) = ctx.saved_tensors  # type: ignore[attr-defined]
         product: Tensor = (grad + grad.t()) @ w
@@ -209,5 +209,5 @@ class _Gram(torch.autograd.Function):
 
 
 def _gram(w: Tensor) -> Tensor:
-    result: Tensor = _Gram.apply(w)
+    result: Tensor = _Gram.apply(w)  # type: ignore[no-untyped-call]
     return result

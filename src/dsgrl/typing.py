@@ -20,12 +20,17 @@ L          num_layers                 layers of the encoder
 =========  =========================  ==========================================
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
+
+if TYPE_CHECKING:
+    # Loading torch takes a second; `dsgrl --help` need not wait for it.
+    from torch import Tensor
 
 AugmentName = Literal["feature"]
 EncoderName = Literal["gcn", "sage", "gin"]

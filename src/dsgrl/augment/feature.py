@@ -1,5 +1,7 @@
 """Learned features: two feed-forward networks, X1 = f1(X) and X2 = f2(X)."""
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 
@@ -34,8 +36,7 @@ class FeatureAugmenter(nn.Module):
         super().__init__()
         widths = [in_channels, *[augment_channels] * num_layers]
         self.weights = nn.ParameterList(
-            torch.empty(a, self.num_views, b)
-            for a, b in zip(widths[:-1], widths[1:], strict=True)
+            torch.empty(a, self.num_views, b) for a, b in itertools.pairwise(widths)
         )
         self.biases = nn.ParameterList(
             torch.empty(self.num_views, b) for b in widths[1:]

@@ -33,9 +33,7 @@ def linear(x: Tensor | Adjacency, weight: Tensor) -> Tensor:
     return x @ weight
 
 
-def activate(
-    h: Tensor, bias: Tensor | None = None, *, dropout: float = 0.0
-) -> Tensor:
+def activate(h: Tensor, bias: Tensor | None = None, *, dropout: float = 0.0) -> Tensor:
     """Return dropout(relu(h + bias)), overwriting `h`.
 
     Args:
@@ -50,7 +48,8 @@ def activate(
     """
     if h.device.type != "cpu":
         return F.dropout(F.relu(h if bias is None else h + bias), dropout)
-    result: Tensor = _Activate.apply(h, bias, round(256 * dropout))
+    dropped = round(256 * dropout)
+    result: Tensor = _Activate.apply(h, bias, dropped)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -76,7 +75,7 @@ class _Activate(torch.autograd.Function):
         return h
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
         (result,) = ctx.saved_tensors  # type: ignore[attr-defined]
         needs_bias = ctx.needs_input_grad[1]  # type: ignore[attr-defined]

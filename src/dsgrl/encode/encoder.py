@@ -1,12 +1,13 @@
 """The shared encoder h: layers of one kind, or any PyG-style module of the user's."""
 
 import inspect
+import itertools
 
 import torch
 from torch import Tensor, nn
 
 from dsgrl.encode.dense import activate
-from dsgrl.encode.layers import LAYERS
+from dsgrl.encode.layers import LAYERS, GraphLayer
 from dsgrl.graph import Adjacency
 from dsgrl.typing import EncoderName, JumpName, NormName
 
@@ -50,9 +51,10 @@ class Encoder(nn.Module):
             )
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.layers = nn.ModuleList(
-            LAYERS[layer](a, b) for a, b in zip(widths[:-1], widths[1:], strict=True)
+            LAYERS[layer](a, b) for a, b in itertools.pairwise(widths)
         )
-        self.norms = nn.ModuleList(_make_norm(norm, w) for w in widths[1:-1])
+        kinds = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+        self.norms = nn.ModuleList(kinds[norm](w) for w in widths[1:-1] if norm)
         self.dropout = dropout
         self.jump = jump
         self.out_channels = sum(widths[1:]) if jump == "cat" else out_channels
@@ -70,14 +72,17 @@ class Encoder(nn.Module):
         dropout = self.dropout if self.training else 0.0
         results: list[Tensor] = []
         h = x
-        for layer, norm in zip(self.layers[:-1], self.norms, strict=True):
+        *hidden, last = self.layers
+        for number, layer in enumerate(hidden):
+            assert isinstance(layer, GraphLayer)
             h = layer.message(adjacency, h)
-            if norm is None:
-                h = activate(h, layer.bias, dropout=dropout)
+            if self.norms:
+                h = _per_view(self.norms[number], h + layer.bias)
+                h = activate(h, dropout=dropout)
             else:
-                h = activate(_per_view(norm, h + layer.bias), dropout=dropout)
+                h = activate(h, layer.bias, dropout=dropout)
             results.append(h)
-        results.append(self.layers[-1](adjacency, h))
+        results.append(last(adjacency, h))
         if self.jump == "last":
             return results[-1]
         if self.jump == "cat":
@@ -107,12 +112,6 @@ class PyGEncoder(nn.Module):
             result: Tensor = self.module(x, *inputs)
             return result
         return torch.stack([self.module(v, *inputs) for v in x.unbind(1)], dim=1)
-
-
-def _make_norm(norm: NormName | None, channels: int) -> nn.Module | None:
-    if norm is None:
-        return None
-    return {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}[norm](channels)
 
 
 def _per_view(norm: nn.Module, h: Tensor) -> Tensor:

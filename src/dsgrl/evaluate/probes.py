@@ -49,7 +49,8 @@ def _standardized(z: FloatArray, train: IntArray) -> FloatArray:
 
 def _unit_rows(z: FloatArray) -> FloatArray:
     length = np.linalg.norm(z, axis=1, keepdims=True)
-    return z / np.maximum(length, np.finfo(np.float32).tiny)
+    scaled: FloatArray = z / np.maximum(length, np.finfo(np.float32).tiny)
+    return scaled
 
 
 def _within_span(z: FloatArray, train: IntArray) -> FloatArray:

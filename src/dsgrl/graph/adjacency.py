@@ -17,6 +17,7 @@ Every product runs on `embedding_bag`, which is a CSR product with prefetching: 
 two cores it takes a third of the time of `torch.sparse`'s own CSR kernel.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 
 import torch
@@ -199,10 +200,9 @@ def propagate(adjacency: Adjacency, h: Tensor) -> Tensor:
     cols = adjacency.shape[1]
     if h.size(0) != cols:
         raise ValueError(f"propagate: got {h.size(0)} rows, the matrix has {cols}")
-    learned = adjacency.value.requires_grad and torch.is_grad_enabled()
-    result: Tensor = _Propagate.apply(
-        h, adjacency.value, adjacency.pattern, None if learned else adjacency
-    )
+    value, pattern = adjacency.value, adjacency.pattern
+    fixed = None if value.requires_grad and torch.is_grad_enabled() else adjacency
+    result: Tensor = _Propagate.apply(h, value, pattern, fixed)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -223,7 +223,7 @@ class _Propagate(torch.autograd.Function):
         return _product(pattern, value.detach(), h.detach())
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(
         ctx: FunctionCtx, grad: Tensor
     ) -> tuple[Tensor | None, Tensor | None, None, None]:
@@ -326,7 +326,7 @@ def _normalize_mean(adjacency: Adjacency) -> Adjacency:
     return adjacency.with_value(adjacency.value * scale)
 
 
-_NORMALIZATIONS = {
+_NORMALIZATIONS: dict[NormalizationName, Callable[[Adjacency], Adjacency]] = {
     "gcn": _normalize_gcn,
     "mean": _normalize_mean,
     "sum": lambda adjacency: adjacency,

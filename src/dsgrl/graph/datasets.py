@@ -65,7 +65,7 @@ def load_dataset(name: str, folder: Path | None = None) -> Any:
     except (OSError, EOFError, ValueError, KeyError, RuntimeError) as error:
         raise InputError(
             f"dataset '{key}' is not in {folder} and could not be downloaded "
-            f"({_first_line(error)}): set DSGRL_DATA or --data to the folder that has it"
+            f"({_first_line(error)}): set DSGRL_DATA or --data to its folder"
         ) from error
     found = (data.num_nodes, data.num_edges, data.num_features)
     expected = (row.num_nodes, row.num_edges, row.num_features)

@@ -168,7 +168,7 @@ def _numbers(path: Path, table: pa.Table, column: str) -> FloatArray:
     ):
         raise InputError(
             f"{path}: column '{column}' holds {values.type} (e.g. "
-            f"'{values[0] if len(values) else ''}'), expected numbers: drop or encode it"
+            f"'{values[0] if len(values) else ''}'), expected numbers: encode it"
         )
     array = np.asarray(values.cast(pa.float32(), safe=False)).astype(np.float32)
     if not np.isfinite(array).all():
@@ -190,7 +190,9 @@ def _add_node_columns(path: Path, data: Any, nodes: pa.Table) -> None:
         data.y = torch.from_numpy(np.where(codes < 0, -1, rank[codes]))
         data.label_names = [str(encoded.dictionary[int(i)]) for i in order]
     names = [c for c in nodes.column_names if c not in RESERVED_COLUMNS]
-    if names == ["features"] and pa.types.is_nested(nodes.schema.field("features").type):
+    if names == ["features"] and pa.types.is_nested(
+        nodes.schema.field("features").type
+    ):
         rows = nodes.column("features").to_pylist()
         widths = {len(row) if row is not None else -1 for row in rows}
         if len(widths) != 1:

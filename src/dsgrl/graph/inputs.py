@@ -80,7 +80,9 @@ def as_graph(data: Any, *, structural_columns: int | None = None) -> Graph:
             x.size(1),
         )
     if adjacency.num_edges == 0:
-        logger.warning("the graph has no edges: only the features will tell nodes apart")
+        logger.warning(
+            "the graph has no edges: only the features will tell nodes apart"
+        )
     return Graph(_check_features(x, num_nodes), adjacency)
 
 
@@ -124,9 +126,7 @@ def _check_edges(data: Any, num_nodes: int) -> Adjacency:
 
 def _check_features(x: Tensor, num_nodes: int) -> Tensor | Adjacency:
     if x.dim() != 2 or x.size(1) == 0:
-        raise InputError(
-            f"x has shape {list(x.shape)}, expected [nodes, columns >= 1]"
-        )
+        raise InputError(f"x has shape {list(x.shape)}, expected [nodes, columns >= 1]")
     if x.is_sparse or x.layout == torch.sparse_csr:
         coo = x.to_sparse_coo().coalesce()
         row, col = coo.indices()

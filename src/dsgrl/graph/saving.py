@@ -87,7 +87,10 @@ def check_writable(folder: Path) -> None:
 
 
 def write_embeddings(
-    path: Path, ids: Sequence[Any], z: FloatArray, labels: Sequence[str] | None = None
+    path: Path,
+    ids: Sequence[Any],
+    z: FloatArray,
+    labels: Sequence[str | None] | None = None,
 ) -> None:
     """Write embeddings by the path's suffix: parquet, npy, npz or csv.
 

@@ -1,6 +1,7 @@
 """From plain parameters to a method: checked first, then built."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from torch import nn
@@ -20,32 +21,74 @@ from dsgrl.typing import (
     ScalingName,
 )
 
-CHOICES: dict[str, tuple[object, ...]] = {
-    "augment": get_args(AugmentName),
-    "norm": (None, *get_args(NormName)),
-    "jump": get_args(JumpName),
-    "aggregate": get_args(AggregateName),
-    "invariance": get_args(InvarianceName),
-    "regularizer": get_args(RegularizerName),
-    "scaling": get_args(ScalingName),
+Rule = tuple[Callable[[Any], bool], str]
+
+
+def _one_of(*allowed: object) -> Rule:
+    listed = ", ".join(repr(value) for value in allowed)
+    return lambda value: value in allowed, f"one of {listed}"
+
+
+def _is_count(value: Any, least: int = 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+_COUNT: Rule = (_is_count, "a whole number from 1")
+_WEIGHT: Rule = (lambda value: _is_number(value) and value >= 0, "a number from 0")
+
+# Per parameter: whether a value can work, and what was expected if not.
+_RULES: dict[str, Rule] = {
+    "augment": _one_of(*get_args(AugmentName)),
+    "encoder": (
+        lambda value: isinstance(value, nn.Module) or value in get_args(EncoderName),
+        f"one of {', '.join(map(repr, get_args(EncoderName)))}, or a module",
+    ),
+    "norm": _one_of(None, *get_args(NormName)),
+    "jump": _one_of(*get_args(JumpName)),
+    "aggregate": _one_of(*get_args(AggregateName)),
+    "invariance": _one_of(*get_args(InvarianceName)),
+    "regularizer": _one_of(*get_args(RegularizerName)),
+    "scaling": _one_of(*get_args(ScalingName)),
+    "unit_rows": _one_of(False, True),
+    "out_channels": _COUNT,
+    "hidden_channels": (
+        lambda value: value is None or _is_count(value),
+        "a whole number from 1, or None",
+    ),
+    "num_layers": _COUNT,
+    "augment_channels": _COUNT,
+    "augment_layers": _COUNT,
+    "max_epochs": _COUNT,
+    "patience": _COUNT,
+    "check_every": _COUNT,
+    "invariance_weight": _WEIGHT,
+    "variance_weight": _WEIGHT,
+    "covariance_weight": _WEIGHT,
+    "orthogonality_weight": _WEIGHT,
+    "weight_decay": _WEIGHT,
+    "warmup_epochs": (lambda value: _is_count(value, 0), "a whole number from 0"),
+    "epochs": (
+        lambda value: value == "auto" or _is_count(value, 0),
+        "'auto' or a whole number from 0",
+    ),
+    "dropout": (
+        lambda value: _is_number(value) and 0 <= value < 1,
+        "a share from 0 to below 1",
+    ),
+    "holdout": (
+        lambda value: _is_number(value) and 0 < value < 1,
+        "a share between 0 and 1",
+    ),
+    "lr": (lambda value: _is_number(value) and value > 0, "a number above 0"),
+    "random_state": (
+        lambda value: value is None or _is_count(value, 0),
+        "a whole number from 0, or None",
+    ),
 }
-AT_LEAST_ONE = (
-    "out_channels",
-    "num_layers",
-    "augment_channels",
-    "augment_layers",
-    "max_epochs",
-    "patience",
-    "check_every",
-)
-AT_LEAST_ZERO = (
-    "invariance_weight",
-    "variance_weight",
-    "covariance_weight",
-    "orthogonality_weight",
-    "weight_decay",
-    "warmup_epochs",
-)
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
@@ -54,36 +97,12 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     Raises:
         InputError: naming the parameter, the value given and the values allowed.
     """
-    for name, allowed in CHOICES.items():
-        if parameters[name] not in allowed:
-            _refuse(name, parameters[name], f"one of {_listed(allowed)}")
-    encoder = parameters["encoder"]
-    if not isinstance(encoder, nn.Module) and encoder not in get_args(EncoderName):
-        _refuse("encoder", encoder, f"{_listed(get_args(EncoderName))} or a module")
-    for name in AT_LEAST_ONE:
-        if not isinstance(parameters[name], int) or parameters[name] < 1:
-            _refuse(name, parameters[name], "a whole number from 1")
-    for name in AT_LEAST_ZERO:
-        if not parameters[name] >= 0:
-            _refuse(name, parameters[name], "a number from 0")
-    hidden = parameters["hidden_channels"]
-    if hidden is not None and (not isinstance(hidden, int) or hidden < 1):
-        _refuse("hidden_channels", hidden, "a whole number from 1, or None")
-    epochs = parameters["epochs"]
-    if epochs != "auto" and (not isinstance(epochs, int) or epochs < 0):
-        _refuse("epochs", epochs, "'auto' or a whole number from 0")
-    if not 0 <= parameters["dropout"] < 1:
-        _refuse("dropout", parameters["dropout"], "a share from 0 to below 1")
-    if not 0 < parameters["holdout"] < 1:
-        _refuse("holdout", parameters["holdout"], "a share between 0 and 1")
-    if not parameters["lr"] > 0:
-        _refuse("lr", parameters["lr"], "a number above 0")
-    if parameters["jump"] == "sum" and hidden not in (None, parameters["out_channels"]):
-        _refuse(
-            "hidden_channels",
-            hidden,
-            f"out_channels={parameters['out_channels']}, since jump='sum' adds layers",
-        )
+    for name, (accepts, expected) in _RULES.items():
+        if not accepts(parameters[name]):
+            _refuse(name, parameters[name], expected)
+    hidden, out = parameters["hidden_channels"], parameters["out_channels"]
+    if parameters["jump"] == "sum" and hidden not in (None, out):
+        _refuse("hidden_channels", hidden, f"{out}, since jump='sum' adds layers")
 
 
 def build_dsgrl(parameters: Mapping[str, Any], in_channels: int) -> DSGRLMethod:
@@ -136,7 +155,3 @@ def build_dsgrl(parameters: Mapping[str, Any], in_channels: int) -> DSGRLMethod:
 
 def _refuse(name: str, value: object, expected: str) -> None:
     raise InputError(f"{name}={value!r}: expected {expected}")
-
-
-def _listed(values: tuple[object, ...]) -> str:
-    return ", ".join(repr(value) for value in values)

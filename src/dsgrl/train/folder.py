@@ -72,7 +72,9 @@ def load_model(path: Path) -> SavedModel:
         InputError: if it is missing, broken or written by a newer version.
     """
     if not (path / CONFIG).is_file():
-        raise InputError(f"{path}: no saved model here (expected {CONFIG} and {WEIGHTS})")
+        raise InputError(
+            f"{path}: no saved model here (expected {CONFIG} and {WEIGHTS})"
+        )
     try:
         config = json.loads((path / CONFIG).read_text())
         found = config["format"]

@@ -71,12 +71,11 @@ def train(
         DivergenceError: if the loss is no longer finite.
     """
     links = None
-    epochs = config.epochs
-    if epochs == "auto":
-        epochs = config.max_epochs
+    epochs = config.max_epochs if config.epochs == "auto" else config.epochs
+    if config.epochs == "auto":
         links = HeldOutLinks(graph.adjacency, config.holdout)
         if not links.usable:
-            links, epochs = None, min(100, config.max_epochs)
+            links, epochs = None, min(100, epochs)
             logger.warning(
                 "too few edges to hold any out: training for %d epochs unobserved "
                 "(set epochs to choose yourself)",
@@ -87,7 +86,9 @@ def train(
     optimizer = torch.optim.Adam(
         method.parameters(), config.lr, weight_decay=config.weight_decay, fused=True
     )
-    history: History = [] if watch is None else [{"epoch": 0.0, "link_auc": watch.score}]
+    history: History = (
+        [] if watch is None else [{"epoch": 0.0, "link_auc": watch.score}]
+    )
     warned = False
     for epoch in range(1, epochs + 1):
         _warm_up(optimizer, config, epoch)
@@ -123,7 +124,7 @@ def _step(
             f"training diverged at epoch {epoch} ({terms}): lower lr, now "
             f"{optimizer.param_groups[0]['lr']:g}, or scale the features"
         )
-    total.backward()  # type: ignore[no-untyped-call]
+    total.backward()
     optimizer.step()
     return {**row, **measure_health(loss.z)}
 
@@ -162,9 +163,7 @@ class _BestState:
         )
 
 
-def _warm_up(
-    optimizer: torch.optim.Optimizer, config: TrainConfig, epoch: int
-) -> None:
+def _warm_up(optimizer: torch.optim.Optimizer, config: TrainConfig, epoch: int) -> None:
     if epoch <= config.warmup_epochs:
         for group in optimizer.param_groups:
             group["lr"] = config.lr * epoch / config.warmup_epochs
