@@ -72,10 +72,11 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         covariance_weight: gamma.
         orthogonality_weight: lambda.
         unit_rows: scale the augmenters' weights to unit rows inside Eq. 5.
-        epochs: a number (0: the untrained model), or "auto": stop by held-out links
-            and keep the best epoch.
+        epochs: a number (0: the untrained model), or "auto": hide some links, keep
+            the earliest epoch within one standard error of the best at telling them
+            from random pairs, the untrained model included.
         max_epochs: the most that "auto" takes.
-        patience: "auto" stops after this many epochs without a better score.
+        patience: "auto" stops when the epoch to keep lies this many back.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges that "auto" hides from training.
         lr: learning rate.
@@ -100,7 +101,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         augment: AugmentName = "feature",
         encoder: EncoderName | nn.Module = "gcn",
-        out_channels: int = 64,
+        out_channels: int = 128,
         hidden_channels: int | None = None,
         num_layers: int = 2,
         norm: NormName | None = None,
@@ -118,7 +119,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         unit_rows: bool = False,
         epochs: int | Literal["auto"] = "auto",
         max_epochs: int = 500,
-        patience: int = 60,
+        patience: int = 100,
         check_every: int = 5,
         holdout: float = 0.05,
         lr: float = 1e-3,

@@ -5,6 +5,8 @@ graph says. Links hidden from training notice: `HeldOutLinks.score` is the chanc
 that a hidden edge looks closer than a random pair.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -12,7 +14,9 @@ from torch import Tensor
 from dsgrl.graph import Adjacency
 
 HOLDOUT_SHARE = 0.05
+# Small graphs hide more, up to a tenth: a score needs some links to be worth anything.
 MIN_HELD_OUT = 10
+WANTED_HELD_OUT = 50
 MAX_HELD_OUT = 20_000
 
 
@@ -34,7 +38,8 @@ class HeldOutLinks:
         # One number per unordered pair.
         pair = torch.minimum(source, target) * num_nodes + torch.maximum(source, target)
         candidates = torch.unique(pair[source != target])
-        count = min(round(share * candidates.numel()), MAX_HELD_OUT)
+        wanted = min(WANTED_HELD_OUT, candidates.numel() // 10)
+        count = min(max(round(share * candidates.numel()), wanted), MAX_HELD_OUT)
         chosen = torch.randperm(candidates.numel())[:count].to(candidates.device)
         hidden = candidates[chosen]
         keep = ~torch.isin(pair, hidden)
@@ -50,6 +55,10 @@ class HeldOutLinks:
     def usable(self) -> bool:
         """Whether enough links are hidden to judge by."""
         return self.edges.size(1) >= MIN_HELD_OUT
+
+    def standard_error(self, score: float) -> float:
+        """How far chance alone may move a score, given how many links are hidden."""
+        return math.sqrt(score * (1 - score) / self.edges.size(1))
 
     def score(self, z: Tensor) -> float:
         """AUC of hidden edges against random pairs, by cosine similarity.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from dsgrl.graph import Graph
 from dsgrl.methods.base import Method
@@ -30,10 +31,11 @@ class TrainConfig:
     """How to train.
 
     Attributes:
-        epochs: a number, or "auto": follow held-out links, stop when they no longer
-            improve and go back to the best epoch, the untrained model included.
+        epochs: a number, or "auto": follow held-out links and go back to the
+            earliest epoch within one standard error of the best, the untrained
+            model included.
         max_epochs: the most that "auto" takes.
-        patience: "auto" stops after this many epochs without a better score.
+        patience: "auto" stops when the epoch to keep lies this many back.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges hidden by "auto".
         lr: learning rate of Adam.
@@ -43,7 +45,7 @@ class TrainConfig:
 
     epochs: int | Literal["auto"] = "auto"
     max_epochs: int = 500
-    patience: int = 60
+    patience: int = 100
     check_every: int = 5
     holdout: float = HOLDOUT_SHARE
     lr: float = 1e-3
@@ -82,7 +84,7 @@ def train(
                 epochs,
             )
     batch = graph if links is None else graph.with_adjacency(links.training)
-    watch = _BestState(method, batch, links, config) if links else None
+    watch = _Watch(method, batch, links, config) if links else None
     optimizer = torch.optim.Adam(
         method.parameters(), config.lr, weight_decay=config.weight_decay, fused=True
     )
@@ -105,8 +107,7 @@ def train(
     method.eval()
     if watch is None:
         return history, epochs
-    watch.restore()
-    return history, watch.epoch
+    return history, watch.restore()
 
 
 def _step(
@@ -129,38 +130,61 @@ def _step(
     return {**row, **measure_health(loss.z)}
 
 
-class _BestState:
-    """The best state so far by held-out links, the untrained one included."""
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    epoch: int
+    score: float
+    state: dict[str, Tensor]
+
+
+class _Watch:
+    """Which epoch to keep, by held-out links; the untrained model takes part.
+
+    The earliest epoch whose score is within one standard error of the best: the
+    score creeps up long after the embedding has begun to spread noise.
+    """
 
     def __init__(
         self, method: Method, batch: Graph, links: HeldOutLinks, config: TrainConfig
     ) -> None:
         self.method, self.batch, self.links = method, batch, links
         self.config = config
-        self.epoch = 0
-        self.score = self._score()
-        self.state = copy.deepcopy(method.state_dict())
+        # Scores rise from one to the next, and all are near the best.
+        self.candidates: list[_Candidate] = []
+        self.score = self._consider(0)
+
+    @property
+    def kept(self) -> _Candidate:
+        """The epoch to go back to."""
+        return self.candidates[0]
 
     @torch.no_grad()
-    def _score(self) -> float:
+    def _consider(self, epoch: int) -> float:
+        """Score the present state; keep it if it beats the best so far."""
         self.method.eval()
-        return self.links.score(self.method.embed(self.batch))
+        score = self.links.score(self.method.embed(self.batch))
+        if not self.candidates or score > self.candidates[-1].score:
+            state = copy.deepcopy(self.method.state_dict())
+            least = score - self.links.standard_error(score)
+            near = [c for c in self.candidates if c.score >= least]
+            self.candidates = [*near, _Candidate(epoch, score, state)]
+        return score
 
     def look(self, epoch: int, row: dict[str, float]) -> bool:
         """Score this epoch where due; tell whether to stop."""
         if epoch % self.config.check_every == 0:
-            row["link_auc"] = self._score()
-            if row["link_auc"] > self.score:
-                self.epoch, self.score = epoch, row["link_auc"]
-                self.state = copy.deepcopy(self.method.state_dict())
-        return epoch - self.epoch >= self.config.patience
+            row["link_auc"] = self._consider(epoch)
+        return epoch - self.kept.epoch >= self.config.patience
 
-    def restore(self) -> None:
-        """Go back to the best epoch."""
-        self.method.load_state_dict(self.state)
+    def restore(self) -> int:
+        """Go back to the epoch to keep and return it."""
+        self.method.load_state_dict(self.kept.state)
         logger.info(
-            "kept epoch %d (held-out links told apart: %.3f)", self.epoch, self.score
+            "kept epoch %d: held-out links told apart with AUC %.3f",
+            self.kept.epoch,
+            self.kept.score,
         )
+        return self.kept.epoch
 
 
 def _warm_up(optimizer: torch.optim.Optimizer, config: TrainConfig, epoch: int) -> None:

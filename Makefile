@@ -1,0 +1,45 @@
+# One entry for everything. The first target that needs it builds .venv, pinned.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check format lint types fast golden clean
+
+demo: $(READY)
+	$(BIN)/dsgrl demo --out demo
+
+# All tests, slow ones and those on benchmark data (where DSGRL_DATA is set) included.
+test: $(READY)
+	$(BIN)/python -m pytest --runslow
+
+# What must be green before every commit.
+check: lint types fast
+
+lint: $(READY)
+	$(BIN)/ruff format --check src tests scripts
+	$(BIN)/ruff check src tests scripts
+
+types: $(READY)
+	$(BIN)/mypy
+
+fast: $(READY)
+	$(BIN)/python -m pytest -m "not slow and not data"
+
+format: $(READY)
+	$(BIN)/ruff format src tests scripts
+	$(BIN)/ruff check --fix src tests scripts
+
+# Rewrite the golden values; review the difference before you commit it.
+golden: $(READY)
+	$(BIN)/python scripts/golden.py
+
+# torch comes first and pinned: unpinned, pip takes a build of several gigabytes.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) demo

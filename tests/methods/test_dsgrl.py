@@ -1,0 +1,132 @@
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from dsgrl.estimator import DSGRL
+from dsgrl.graph import as_graph
+from dsgrl.methods import METHODS, DSGRLMethod, build_dsgrl, check_parameters
+from dsgrl.typing import InputError
+
+SMALL = {"out_channels": 4, "augment_channels": 6}
+
+
+def build(in_channels: int = 12, **changes: object) -> DSGRLMethod:
+    parameters = DSGRL(**{**SMALL, **changes}).get_params(deep=False)
+    check_parameters(parameters)
+    return build_dsgrl(parameters, in_channels)
+
+
+@pytest.mark.parametrize("encoder", ["gcn", "sage", "gin"])
+@pytest.mark.parametrize("regularizer", ["covariance", "orthogonality"])
+@pytest.mark.parametrize("augment_layers", [1, 2])
+def test_dsgrl__full_loss_reaches_every_parameter(
+    encoder: str, regularizer: str, augment_layers: int, community_graph: Data
+) -> None:
+    method = build(
+        encoder=encoder,
+        regularizer=regularizer,
+        augment_layers=augment_layers,
+        orthogonality_weight=1.0,
+    )
+    loss = method.training_loss(as_graph(community_graph))
+    loss.total.backward()
+    size = {
+        name: parameter.grad.abs().max().item()
+        for name, parameter in method.named_parameters()
+    }
+    reached = {name for name in size if size[name] > 1e-6 * max(size.values())}
+    expected = set(size)
+    if regularizer == "covariance":
+        # A shift common to all rows of both views: Eqs. 1 to 4 do not see it.
+        expected.remove("encoder.layers.1.bias")
+    assert reached == expected
+
+
+def test_dsgrl__construction_does_not_reseed() -> None:
+    one, other = build(), build()
+    assert not torch.equal(one.augmenter.weights[0], other.augmenter.weights[0])
+
+
+def test_dsgrl__permuting_nodes_permutes_the_embedding(community_graph: Data) -> None:
+    method = build().eval()
+    order = torch.randperm(60)
+    moved = Data(
+        x=community_graph.x[order],
+        edge_index=order.argsort()[community_graph.edge_index],
+    )
+    z = method.embed(as_graph(community_graph))
+    torch.testing.assert_close(
+        method.embed(as_graph(moved)), z[order], rtol=1e-4, atol=1e-5
+    )
+
+
+def test_dsgrl__aggregates_the_views(community_graph: Data) -> None:
+    graph = as_graph(community_graph)
+    method = build().eval()
+    z = method.encode(graph)
+    for aggregate, expected in {
+        "concat": torch.cat([z[:, 0], z[:, 1]], dim=1),
+        "mean": (z[:, 0] + z[:, 1]) / 2,
+        "sum": z[:, 0] + z[:, 1],
+    }.items():
+        method.aggregate = aggregate  # type: ignore[assignment]
+        torch.testing.assert_close(method.embed(graph), expected)
+
+
+def test_dsgrl__descent_lowers_the_loss(community_graph: Data) -> None:
+    graph = as_graph(community_graph)
+    method = build(dropout=0.0)
+    optimizer = torch.optim.Adam(method.parameters(), 0.01)
+    losses = []
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss = method.training_loss(graph).total
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_methods__declare_what_the_runner_asks_for() -> None:
+    known = DSGRL().get_params(deep=False)
+    for method in METHODS.values():
+        assert method.levels <= {"node", "graph", "hetero"}
+        assert not method.uses_labels
+        assert method.search_space.keys() <= known.keys()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"augment": "nodes"}, "augment='nodes': expected one of 'feature'"),
+        ({"encoder": "gat"}, "encoder='gat': expected one of 'gcn', 'sage', 'gin'"),
+        ({"out_channels": 0}, "out_channels=0: expected a whole number from 1"),
+        ({"out_channels": 2.5}, "out_channels=2.5"),
+        ({"hidden_channels": 0}, "hidden_channels=0"),
+        ({"dropout": 1.0}, "dropout=1.0: expected a share from 0 to below 1"),
+        ({"epochs": -1}, "epochs=-1: expected 'auto' or a whole number from 0"),
+        ({"epochs": "many"}, "epochs='many'"),
+        ({"lr": 0}, "lr=0: expected a number above 0"),
+        ({"lr": float("nan")}, "lr=nan"),
+        (
+            {"covariance_weight": -1.0},
+            "covariance_weight=-1.0: expected a number from 0",
+        ),
+        ({"holdout": 1.5}, "holdout=1.5"),
+        ({"random_state": -3}, "random_state=-3"),
+        ({"jump": "sum", "hidden_channels": 9}, "hidden_channels=9: expected 4, since"),
+    ],
+)
+def test_check_parameters__says_what_was_expected(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        build(**changes)
+    assert message in str(caught.value)
+
+
+def test_check_parameters__has_a_rule_for_every_parameter() -> None:
+    from dsgrl.methods.build import _RULES
+
+    unchecked = DSGRL().get_params(deep=False).keys() - _RULES.keys()
+    assert unchecked == {"device", "verbose"}

@@ -1,0 +1,117 @@
+"""The rooms and who may import whom, read from the source."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "dsgrl"
+FILES = sorted(SOURCE.rglob("*.py"))
+names = pytest.mark.parametrize(
+    "path", FILES, ids=[str(f.relative_to(SOURCE)) for f in FILES]
+)
+
+# A room may import from rooms of a lower number, and from itself.
+ORDER = {
+    "typing": 0,
+    "graph": 1,
+    "encode": 2,
+    "objective": 2,
+    "augment": 3,
+    "methods": 4,
+    "train": 5,
+    "estimator": 6,
+    "evaluate": 6,
+    "bench": 7,
+    "demo": 7,
+    "cli": 8,
+    "__main__": 9,
+    "__init__": 9,
+}
+# Libraries that belong to some rooms only.
+ONLY_IN = {
+    "sklearn": ("evaluate", "estimator"),
+    "optuna": ("tune",),
+    "plotly": ("report",),
+    "typer": ("cli",),
+    "torch_geometric.datasets": ("graph/datasets",),
+}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(str(node.module))
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@names
+def test_imports__go_one_way(path: Path) -> None:
+    room = room_of(path)
+    for name in imports_of(path):
+        parts = name.split(".")
+        if parts[0] != "dsgrl" or len(parts) < 2 or parts[1] not in ORDER:
+            continue
+        assert parts[1] == room or ORDER[parts[1]] < ORDER[room], name
+
+
+@names
+def test_imports__libraries_stay_in_their_rooms(path: Path) -> None:
+    place = str(path.relative_to(SOURCE).with_suffix(""))
+    for name in imports_of(path):
+        for library, rooms in ONLY_IN.items():
+            if name == library or name.startswith(library + "."):
+                assert place.startswith(rooms), f"{place} imports {name}"
+
+
+@names
+def test_source__seeds_in_one_place_and_has_no_utils(path: Path) -> None:
+    assert path.stem not in {"utils", "helpers", "misc", "common", "manager"}
+    calls = {
+        node.func.attr
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    if path.name != "seed.py":
+        assert calls.isdisjoint({"manual_seed", "seed", "seed_everything"})
+
+
+@names
+def test_source__files_stay_small(path: Path) -> None:
+    limit = 80 if path.relative_to(SOURCE) == Path("methods/dsgrl.py") else 350
+    assert len(path.read_text().splitlines()) <= limit
+
+
+@names
+def test_source__every_room_is_in_the_order(path: Path) -> None:
+    assert room_of(path) in ORDER
+
+
+def test_evaluate__imports_no_method() -> None:
+    for path in (SOURCE / "evaluate").glob("*.py"):
+        assert not any(
+            "methods" in name or "train" in name for name in imports_of(path)
+        )
+
+
+@pytest.mark.parametrize("module", ["dsgrl", "dsgrl.cli"])
+def test_import__is_quick_and_does_no_work(module: str) -> None:
+    """Help and completion must not wait for torch."""
+    code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_documents__every_module_has_a_docstring() -> None:
+    missing = [p for p in FILES if ast.get_docstring(ast.parse(p.read_text())) is None]
+    assert missing == []

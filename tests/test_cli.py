@@ -1,0 +1,299 @@
+import json
+import logging
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dsgrl
+from dsgrl.cli import app, main
+from dsgrl.estimator import DSGRL
+from dsgrl.graph.datasets import DATASETS
+from dsgrl.graph.files import read_graph
+
+COMMANDS = [c.name or c.callback.__name__ for c in app.registered_commands]
+NUM_NODES = 40
+# From the highest to the lowest, so that a sorted copy is noticed.
+IDS = [f"node-{i:02d}" for i in reversed(range(NUM_NODES))]
+EMBED = "embed edges.csv --nodes nodes.csv --epochs 3 --dim 8"
+TRANSFORM = "transform edges.csv --nodes nodes.csv"
+EDGES = "source,target\na,b\nb,c\n"
+NODES = "id,f0,f1\na,1,2\nb,3,4\nc,5,7\n"
+
+# By case: the table of edges, the table of nodes, and what the message must name.
+BAD_TABLES: dict[str, tuple[str | bytes, str | bytes, list[str]]] = {
+    "no target": ("source,to\na,b\n", NODES, ["edges.csv", "target", "source, to"]),
+    "target twice": ("source,target,target\na,b,c\n", NODES, ["edges.csv", "target"]),
+    "no id": (EDGES, "name,f0\na,1\n", ["nodes.csv", "column id", "name, f0"]),
+    "unknown node": (EDGES + "c,ghost\n", NODES, ["edges.csv", "row 3", "'ghost'"]),
+    "nan": (EDGES, NODES + "d,nan,1\n", ["nodes.csv", "'f0'", "row 4"]),
+    "hole": (EDGES, NODES + "d,1,\n", ["nodes.csv", "'f1'", "row 4"]),
+    "text": (EDGES, NODES + "d,1,tall\n", ["nodes.csv", "'f1'", "expected numbers"]),
+    "id twice": (EDGES, NODES + "b,1,1\n", ["nodes.csv", "'b'", "2 times"]),
+    "empty": ("source,target\n", "id\n", ["empty"]),
+    "empty with a feature": ("source,target\n", "id,f0\n", ["empty"]),
+    "empty file": ("", NODES, ["edges.csv", "cannot be read"]),
+    "one node": ("source,target\n", "id,f0\na,1\n", ["one node"]),
+    "weight": ("source,target,weight\na,b,-2\n", NODES, ["edges.csv", "row 1", "-2"]),
+    "latin-1 id": (b"source,target\nM\xfc,b\n", NODES, ["edges.csv", "UTF-8"]),
+    "latin-1 label": (EDGES, b"id,label\na,\xfc\nb,\nc,\n", ["nodes.csv", "UTF-8"]),
+    "ragged": (EDGES + "a,b,c,d\n", NODES, ["edges.csv", "cannot be read"]),
+}
+# By command line: what the message must name.
+BAD_WORDS: dict[str, list[str]] = {
+    "embde": ["embde", "--help"],
+    "embed edges.csv": ["--out"],
+    "embed gone.csv -o z.npy": ["gone.csv", "no such file"],
+    "embed edges.csv --nodes gone.csv -o z.npy": ["gone.csv", "no such file"],
+    "embed header.csv -o z.npy": ["empty"],
+    "embed debain -o z.npy": ["'debain'", "'debian'"],
+    f"{EMBED} -o z.txt": ["z.txt", ".parquet", ".csv"],
+    f"{EMBED} -o header.csv/z.npy": ["header.csv", "cannot be written"],
+    f"{EMBED} -o z.npy --model header.csv/m": ["header.csv", "cannot be written"],
+    f"{EMBED} -o z.npy --model header.csv": ["header.csv", "is a file"],
+    f"{EMBED} -o z.npy --epoch 3": ["--epoch", "--epochs"],
+    f"{EMBED} -o z.npy --qqqq": ["--qqqq", "--help"],
+    f"{EMBED} -o z.npy --dim 7": ["--dim 7", "even"],
+    f"{EMBED} -o z.npy --dim wide": ["--dim", "integer"],
+    f"{EMBED} -o z.npy --epochs -1": ["--epochs", "-1"],
+    f"{EMBED} -o z.npy --epochs ²": ["--epochs", "²"],
+    f"{EMBED} -o z.npy --encoder gat": ["gat", "gcn", "gin"],
+    f"{EMBED} -o z.npy --lr nan": ["lr", "nan"],
+    f"{EMBED} -o z.npy --device toaster": ["device", "toaster"],
+    f"{EMBED} -o z.npy --device cuda:99": ["device", "cuda:99"],
+    f"{EMBED} -o z.npy --seed {10**30}": [],
+    f"{TRANSFORM} -o z.npy --model gone": ["gone", "no saved model"],
+    f"{TRANSFORM} -o z.npy --model plain": ["trained without", "this graph is with"],
+    "transform edges.csv -o z.npy --model model": ["trained with", "is without"],
+}
+
+
+class Result(NamedTuple):
+    code: Any
+    out: str
+    err: str
+
+
+Run = Callable[[str], Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process, as it would run in its own."""
+
+    def call(words: str) -> Result:
+        capsys.readouterr()
+        with monkeypatch.context() as patch:
+            # Without pytest's handlers, so that warnings go to stderr as for users.
+            patch.setattr(logging.root, "handlers", [])
+            patch.setattr(sys, "argv", ["dsgrl", *words.split()])
+            with pytest.raises(SystemExit) as caught:
+                main()
+        return Result(caught.value.code, *capsys.readouterr())
+
+    return call
+
+
+def run_process(words: str, *, file_limit: int | None = None) -> Result:
+    """Run the real command, with files limited to so many bytes."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "dsgrl", *words.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        preexec_fn=limit if file_limit else None,
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def write(path: Path, content: str | bytes) -> None:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_nodes(path: Path, columns: str) -> None:
+    x = np.random.default_rng(0).normal(size=(NUM_NODES, len(columns.split(","))))
+    rows = (",".join([i, *map(str, row)]) for i, row in zip(IDS, x, strict=True))
+    write(path, "\n".join([f"id,{columns}", *rows]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a graph and two models: one with its features, one of its edges alone."""
+    folder = tmp_path_factory.mktemp("prepared")
+    pairs = [(i, (i + step) % NUM_NODES) for i in range(NUM_NODES) for step in (1, 7)]
+    edges, nodes = folder / "edges.csv", folder / "nodes.csv"
+    write(edges, "source,target\n" + "".join(f"{IDS[i]},{IDS[j]}\n" for i, j in pairs))
+    write(folder / "header.csv", "source,target\n")
+    write_nodes(nodes, "u,v,w")
+    model = DSGRL(epochs=1, out_channels=4)
+    model.fit(read_graph(edges, nodes)).save(folder / "model")
+    model.fit(read_graph(edges)).save(folder / "plain")
+    return folder
+
+
+@pytest.fixture
+def here(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a copy of what was prepared, as the current folder."""
+    folder = tmp_path / "here"
+    shutil.copytree(prepared, folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def read_embeddings(path: Path) -> tuple[list[Any], np.ndarray]:
+    table = pyarrow.parquet.read_table(path)
+    return table["id"].to_pylist(), np.array(table["embedding"].to_pylist())
+
+
+def assert_refused(result: Result, *parts: str) -> None:
+    assert result.code == 2
+    assert result.out == ""
+    lines = result.err.splitlines()
+    assert len(lines) == 1, result.err
+    assert lines[0].startswith("dsgrl: error: ")
+    for part in parts:
+        assert part in lines[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help__has_an_example(run: Run, command: str) -> None:
+    result = run(f"{command} --help")
+    assert result.code == 0
+    assert f"Example: dsgrl {command}" in " ".join(result.out.split())
+
+
+@pytest.mark.parametrize("words", ["", "--help"])
+def test_help__of_the_whole_names_every_command(run: Run, words: str) -> None:
+    result = run(words)
+    assert result.code == 0
+    assert "Example" in result.out
+    assert set(COMMANDS) <= set(result.out.split())
+
+
+def test_version__as_a_process() -> None:
+    assert run_process("--version") == Result(0, f"dsgrl {dsgrl.__version__}\n", "")
+
+
+def test_list__names_every_dataset(run: Run) -> None:
+    result = run("list --data some/folder")
+    assert result.code == 0
+    firsts = [line.split()[0] for line in result.out.splitlines() if line.strip()]
+    assert [name for name in firsts if name in DATASETS] == list(DATASETS)
+    assert "some/folder" in result.out
+
+
+def test_embed__as_a_process_then_transform(run: Run, here: Path) -> None:
+    made = run_process(f"{EMBED} -o a.parquet --model new")
+    assert (made.code, made.err) == (0, "")
+    again = run(f"{TRANSFORM} -o b.parquet --model new")
+    assert (again.code, again.err) == (0, "")
+    ids, z = read_embeddings(here / "a.parquet")
+    same_ids, same_z = read_embeddings(here / "b.parquet")
+    assert ids == same_ids == IDS
+    assert z.shape == (NUM_NODES, 8)
+    assert np.isfinite(z).all()
+    np.testing.assert_allclose(same_z, z, rtol=1e-5, atol=1e-6)
+
+
+def test_embed__output_is_named_as_it_is(run: Run, here: Path) -> None:
+    result = run(f"{EMBED} -o z[best].npy")
+    assert result.code == 0
+    assert (here / "z[best].npy").is_file()
+    assert "z[best].npy" in result.out
+
+
+def test_embed__no_edges_is_a_warning(here: Path) -> None:
+    result = run_process(f"{EMBED} -o z.parquet".replace("edges.csv", "header.csv"))
+    assert result.code == 0
+    assert "no edges" in result.err
+    ids, z = read_embeddings(here / "z.parquet")
+    assert ids == IDS
+    assert np.isfinite(z).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_embed__full_disk_keeps_the_old_file(here: Path) -> None:
+    write(here / "z.parquet", "an older result")
+    before = sorted(here.iterdir())
+    result = run_process(f"{EMBED} -o z.parquet --dim 256", file_limit=4096)
+    assert_refused(result, "z.parquet", "disk is full")
+    assert (here / "z.parquet").read_bytes() == b"an older result"
+    assert sorted(here.iterdir()) == before
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_embed__bad_tables(run: Run, here: Path, case: str) -> None:
+    edges, nodes, parts = BAD_TABLES[case]
+    write(here / "edges.csv", edges)
+    write(here / "nodes.csv", nodes)
+    assert_refused(run(f"{EMBED} -o z.npy"), *parts)
+    assert not (here / "z.npy").exists()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
+def test_embed__truncated_parquet(run: Run, here: Path, share: float) -> None:
+    path = here / "edges.parquet"
+    pyarrow.parquet.write_table(pa.table({"source": IDS, "target": IDS}), path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    assert_refused(run("embed edges.parquet -o z.npy"), "edges.parquet", "whole")
+
+
+@pytest.mark.parametrize("words", BAD_WORDS)
+def test_command_line__bad_words(run: Run, here: Path, words: str) -> None:
+    before = sorted(here.rglob("*"))
+    assert_refused(run(words), *BAD_WORDS[words])
+    assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("columns", "part"),
+    [("u,v", "lacks 'w'"), ("u,v,x", "lacks 'w'"), ("u,v,w,x", "'x' too much")],
+)
+def test_transform__other_columns(
+    run: Run, here: Path, columns: str, part: str
+) -> None:
+    write_nodes(here / "nodes.csv", columns)
+    assert_refused(run(f"{TRANSFORM} -o z.npy --model model"), part)
+
+
+def test_transform__other_count_of_nameless_columns(run: Run, here: Path) -> None:
+    np.savez(here / "g.npz", edge_index=np.array([[0], [1]]), x=np.ones((2, 5)))
+    result = run("transform g.npz -o z.npy --model model")
+    assert_refused(result, "5 feature columns", "trained on 3")
+
+
+def set_format(path: Path, number: int) -> None:
+    write(path, json.dumps({**json.loads(path.read_text()), "format": number}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "part"),
+    [
+        (lambda model: write(model / "config.json", "{garbage"), "is broken"),
+        (lambda model: write(model / "config.json", '{"format": 1}'), "is broken"),
+        (lambda model: os.truncate(model / "model.safetensors", 999), "is broken"),
+        (lambda model: (model / "model.safetensors").unlink(), "is broken"),
+        (lambda model: set_format(model / "config.json", 999), "newer dsgrl"),
+    ],
+    ids=["garbage", "no parameters", "truncated", "no weights", "newer"],
+)
+def test_transform__broken_model(
+    run: Run, here: Path, damage: Callable[[Path], Any], part: str
+) -> None:
+    damage(here / "model")
+    assert_refused(run(f"{TRANSFORM} -o z.npy --model model"), "model: ", part)

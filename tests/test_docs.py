@@ -1,0 +1,98 @@
+"""Every example of the documents runs."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_readme__python_examples_run_in_order(tmp_path: Path) -> None:
+    code = "\n".join(blocks("python"))
+    assert code.count("DSGRL") > 3
+    # The same words with little training: what is tested is that they run.
+    code = code.replace("random_state=0", "random_state=0, epochs=3")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"\d\d\.\d \+- \d\.\d", done.stdout)
+
+
+def write_tables(folder: Path, prefix: str, first: int) -> None:
+    nodes = [f"n{first + i}" for i in range(30)]
+    rows = [f"{n},{i % 3},{i * 0.5},{'ab'[i % 2]}" for i, n in enumerate(nodes)]
+    (folder / f"{prefix}nodes.csv").write_text("id,age,size,label\n" + "\n".join(rows))
+    edges = [f"{n},{nodes[(i * 7 + 1) % 30]}" for i, n in enumerate(nodes)]
+    (folder / f"{prefix}edges.csv").write_text("source,target\n" + "\n".join(edges))
+
+
+def test_readme__command_lines_run(tmp_path: Path) -> None:
+    write_tables(tmp_path, "", 0)
+    write_tables(tmp_path, "new_", 100)
+    lines = [
+        line
+        for block in blocks("")
+        for line in block.splitlines()
+        if line.startswith("dsgrl ")
+    ]
+    assert [line.split()[1] for line in lines] == ["embed", "transform"]
+    for line in lines:
+        extra = ["--epochs", "3"] if " embed " in line else []
+        done = subprocess.run(
+            [sys.executable, "-m", *shlex.split(line), *extra],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    assert {"z.parquet", "new.parquet", "model"} <= {p.name for p in tmp_path.iterdir()}
+
+
+def test_readme__make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = {
+        target
+        for document in DOCUMENTS
+        for target in re.findall(r"^make (\w+)", document.read_text(), re.MULTILINE)
+    }
+    assert {"demo", "test", "check"} <= targets
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents__links_lead_somewhere(document: Path) -> None:
+    for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+        assert (document.parent / link).exists(), link
+
+
+def test_paper_map__names_things_that_exist() -> None:
+    text = (ROOT / "docs/PAPER_MAP.md").read_text()
+    places = re.findall(r"`([\w/]+\.py)::([\w.]+)`", text)
+    assert len(places) > 10
+    for file, name in places:
+        source = (ROOT / "src/dsgrl" / file).read_text()
+        for part in name.split("."):
+            assert re.search(rf"(class|def) {part}\b", source), f"{file}::{name}"
+
+
+def test_paper_map__has_every_equation() -> None:
+    text = (ROOT / "docs/PAPER_MAP.md").read_text()
+    assert all(f"| Eq. {number}," in text for number in range(1, 8))

@@ -1,0 +1,359 @@
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.nn import GCNConv
+
+from dsgrl import DSGRL
+from dsgrl.typing import InputError
+
+SMALL: dict[str, Any] = {"out_channels": 4, "augment_channels": 6, "epochs": 3}
+
+
+def small(**changes: Any) -> DSGRL:
+    return DSGRL(**{**SMALL, **changes})
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_no_attributes_set_in_init,
+        estimator_checks.check_parameters_default_constructible,
+        estimator_checks.check_get_params_invariance,
+        estimator_checks.check_set_params,
+        estimator_checks.check_estimator_repr,
+        estimator_checks.check_mixin_order,
+        estimator_checks.check_estimator_cloneable,
+    ],
+)
+def test_estimator__scikit_learn_checks(check: Any) -> None:
+    check("DSGRL", DSGRL())
+
+
+def test_estimator__constructor_only_stores() -> None:
+    model = DSGRL(out_channels=-5, augment="nonsense")  # type: ignore[arg-type]
+    assert model.get_params()["out_channels"] == -5
+    assert clone(model).augment == "nonsense"
+
+
+def test_fit__leaves_parameters_and_input_alone(community_graph: Data) -> None:
+    model = small()
+    before = model.get_params()
+    x, edges = community_graph.x.clone(), community_graph.edge_index.clone()
+    keys = set(community_graph.keys())
+    model.fit(community_graph)
+    assert model.get_params() == before
+    assert torch.equal(community_graph.x, x)
+    assert torch.equal(community_graph.edge_index, edges)
+    assert set(community_graph.keys()) == keys
+
+
+class Poisoned(Data):
+    @property
+    def y(self) -> Tensor:
+        raise AssertionError("labels were read")
+
+
+@pytest.mark.parametrize("epochs", [3, "auto"])
+def test_fit__never_reads_labels(community_graph: Data, epochs: Any) -> None:
+    poisoned = Poisoned(x=community_graph.x, edge_index=community_graph.edge_index)
+    model = small(epochs=epochs, max_epochs=10)
+    np.testing.assert_array_equal(
+        model.fit_transform(poisoned), model.fit_transform(community_graph)
+    )
+
+
+@pytest.mark.parametrize("epochs", [0, 3, "auto"])
+def test_fit__same_seed_same_bits_other_seed_other_embedding(
+    community_graph: Data, epochs: Any
+) -> None:
+    def run(seed: int | None) -> Any:
+        model = small(epochs=epochs, max_epochs=10, random_state=seed)
+        return model.fit_transform(community_graph)
+
+    torch.manual_seed(5)
+    one = run(0)
+    torch.manual_seed(6)
+    np.testing.assert_array_equal(run(0), one)
+    assert not np.allclose(run(1), one)
+    assert not np.allclose(run(None), run(None))
+
+
+def test_fit__leaves_the_global_random_state(community_graph: Data) -> None:
+    state, numpy_state = torch.get_rng_state(), np.random.get_state()[1]  # noqa: NPY002
+    small().fit(community_graph)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert (np.random.get_state()[1] == numpy_state).all()  # noqa: NPY002
+
+
+def test_fit__twice_is_the_same_as_once(community_graph: Data) -> None:
+    model = small().fit(community_graph)
+    first = model.transform(community_graph)
+    np.testing.assert_array_equal(
+        model.fit(community_graph).transform(community_graph), first
+    )
+
+
+def test_transform__row_i_is_node_i(community_graph: Data) -> None:
+    model = small().fit(community_graph)
+    order = torch.randperm(60)
+    moved = Data(
+        x=community_graph.x[order],
+        edge_index=order.argsort()[community_graph.edge_index],
+    )
+    z = model.transform(community_graph)
+    np.testing.assert_allclose(
+        model.transform(moved), z[order.numpy()], rtol=1e-4, atol=1e-5
+    )
+
+
+def test_transform__unseen_graph_with_the_same_columns(
+    community_graph: Data, tiny_graph: Data
+) -> None:
+    model = small().fit(community_graph)
+    unseen = Data(x=torch.randn(6, 12), edge_index=tiny_graph.edge_index)
+    z = model.transform(unseen)
+    assert z.shape == (6, 8)
+    assert z.dtype == np.float32
+    assert np.isfinite(z).all()
+    alone = Data(x=torch.randn(1, 12), edge_index=torch.empty(2, 0, dtype=torch.long))
+    assert model.transform(alone).shape == (1, 8)
+
+
+def test_transform__before_fit_is_refused(community_graph: Data) -> None:
+    with pytest.raises(NotFittedError):
+        small().transform(community_graph)
+
+
+def test_transform__other_columns_are_refused(community_graph: Data) -> None:
+    model = small().fit(community_graph)
+    other = Data(x=torch.randn(60, 11), edge_index=community_graph.edge_index)
+    with pytest.raises(InputError, match=r"11 feature columns.* trained on 12"):
+        model.transform(other)
+    without = Data(edge_index=community_graph.edge_index, num_nodes=60)
+    with pytest.raises(InputError, match="trained with node features"):
+        model.transform(without)
+
+
+def test_transform__named_columns_are_put_in_order(community_graph: Data) -> None:
+    names = [f"c{i}" for i in range(12)]
+    community_graph.feature_names = names
+    model = small().fit(community_graph)
+    z = model.transform(community_graph)
+    order = torch.randperm(12)
+    moved = community_graph.clone()
+    moved.x = community_graph.x[:, order]
+    moved.feature_names = [names[i] for i in order.tolist()]
+    np.testing.assert_allclose(model.transform(moved), z, rtol=1e-5)
+    moved.feature_names[3] = "stranger"
+    with pytest.raises(InputError, match="1 missing, 1 too many"):
+        model.transform(moved)
+
+
+def test_fit__graph_without_features(
+    community_graph: Data, caplog: pytest.LogCaptureFixture
+) -> None:
+    bare = Data(edge_index=community_graph.edge_index, num_nodes=60)
+    model = small()
+    with caplog.at_level(logging.WARNING):
+        z = model.fit_transform(bare)
+    assert z.shape == (60, 8)
+    assert "no node features" in caplog.text
+    smaller = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=5)
+    with caplog.at_level(logging.WARNING):
+        assert model.transform(smaller).shape == (5, 8)
+    assert "need not agree" in caplog.text
+
+
+def test_fit__one_node_is_refused_and_no_edges_is_not() -> None:
+    edge_index = torch.empty(2, 0, dtype=torch.long)
+    with pytest.raises(InputError, match="one node"):
+        small().fit(Data(x=torch.ones(1, 3), edge_index=edge_index))
+    z = small().fit_transform(Data(x=torch.randn(9, 3), edge_index=edge_index))
+    assert np.isfinite(z).all()
+
+
+def test_epochs_zero__is_the_untrained_model(community_graph: Data) -> None:
+    untrained = small(epochs=0).fit(community_graph)
+    trained = small(epochs=1, lr=1e-12).fit(community_graph)
+    np.testing.assert_allclose(
+        untrained.transform(community_graph),
+        trained.transform(community_graph),
+        atol=1e-5,
+    )
+    assert (untrained.history_, untrained.epoch_) == ([], 0)
+
+
+def test_history__has_terms_and_spread_of_every_epoch(community_graph: Data) -> None:
+    model = small(epochs="auto", max_epochs=10, orthogonality_weight=0.1)
+    history = model.fit(community_graph).history_
+    assert [row["epoch"] for row in history] == list(range(11))
+    terms = {"loss", "invariance", "variance", "covariance", "orthogonality"}
+    spread = {"effective_rank", "deviation", "deviation_min"}
+    for row in history[1:]:
+        assert terms | spread <= row.keys()
+        parts = sum(row[name] for name in terms - {"loss"})
+        assert row["loss"] == pytest.approx(parts, rel=1e-4)
+        assert ("link_auc" in row) == (row["epoch"] % 5 == 0)
+
+
+def test_views__are_the_learned_features(community_graph: Data) -> None:
+    model = small().fit(community_graph)
+    view1, view2 = model.views(community_graph)
+    assert view1.x.shape == (60, 6)
+    assert not torch.allclose(view1.x, view2.x)
+    assert view1.edge_index.shape == community_graph.edge_index.shape
+    assert (view1.edge_weight == 1).all()
+
+
+def test_pipeline__embeds_and_classifies(community_graph: Data) -> None:
+    pipeline = make_pipeline(small(), LogisticRegression())
+    pipeline.fit(community_graph, community_graph.y.numpy())
+    assert pipeline.predict(community_graph).shape == (60,)
+
+
+EFFECTS: dict[str, Any] = {
+    "encoder": "sage",
+    "out_channels": 5,
+    "hidden_channels": 7,
+    "num_layers": 3,
+    "norm": "batch",
+    "jump": "cat",
+    "augment_channels": 9,
+    "augment_layers": 2,
+    "dropout": 0.1,
+    "aggregate": "mean",
+    "invariance": "frobenius",
+    "regularizer": "orthogonality",
+    "invariance_weight": 9.0,
+    "variance_weight": 9.0,
+    "covariance_weight": 9.0,
+    "orthogonality_weight": 9.0,
+    "unit_rows": True,
+    "epochs": 7,
+    "max_epochs": 15,
+    "patience": 10,
+    "check_every": 3,
+    "holdout": 0.3,
+    "lr": 0.1,
+    "weight_decay": 0.5,
+    "warmup_epochs": 9,
+    "scaling": "none",
+    "random_state": 3,
+}
+
+
+@pytest.mark.parametrize("name", DSGRL().get_params())
+def test_parameter__has_an_effect(name: str, community_graph: Data) -> None:
+    """An option that changes nothing is not wired."""
+    if name in ("augment", "device", "verbose"):
+        pytest.skip("one value only, or no effect on the result by design")
+    base = {
+        "epochs": "auto",
+        "max_epochs": 40,
+        "patience": 40,
+        "lr": 0.05,
+        "orthogonality_weight": 0.5,
+    }
+    one = small(**base).fit(community_graph)
+    other = small(**{**base, name: EFFECTS[name]}).fit(community_graph)
+    if one.transform(community_graph).shape == other.transform(community_graph).shape:
+        assert one.history_ != other.history_ or not np.allclose(
+            one.transform(community_graph), other.transform(community_graph)
+        )
+
+
+def test_save_load__same_embeddings_same_parameters(
+    community_graph: Data, tmp_path: Path
+) -> None:
+    model = small(epochs="auto", max_epochs=10, norm="batch").fit(community_graph)
+    model.save(tmp_path / "model")
+    loaded = DSGRL.load(tmp_path / "model")
+    np.testing.assert_array_equal(
+        loaded.transform(community_graph), model.transform(community_graph)
+    )
+    assert loaded.get_params() == model.get_params()
+    assert loaded.history_ == model.history_
+    assert loaded.epoch_ == model.epoch_
+    files = {path.name for path in (tmp_path / "model").iterdir()}
+    assert files == {"model.safetensors", "config.json", "history.csv", "README.md"}
+    model.save(tmp_path / "model")
+    assert {path.name for path in tmp_path.iterdir()} == {"model"}
+
+
+def test_save__refuses_a_folder_that_is_not_a_model(
+    community_graph: Data, tmp_path: Path
+) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(InputError, match="holds other files"):
+        small().fit(community_graph).save(tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: (f / "config.json").unlink(), "no saved model here"),
+        (lambda f: (f / "config.json").write_text("{"), "broken"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"abc"), "broken"),
+        (lambda f: (f / "model.safetensors").unlink(), "broken"),
+        (lambda f: edit(f, lambda c: c.update(format=99)), "newer dsgrl .format 99"),
+        (lambda f: edit(f, lambda c: c.pop("fitted")), "broken"),
+        (lambda f: edit(f, lambda c: c["parameters"].update(tea=1)), "broken"),
+        (lambda f: edit(f, lambda c: c["parameters"].update(out_channels=5)), "broken"),
+    ],
+)
+def test_load__refuses_with_one_line(
+    damage: Any, message: str, community_graph: Data, tmp_path: Path
+) -> None:
+    small().fit(community_graph).save(tmp_path / "model")
+    damage(tmp_path / "model")
+    with pytest.raises(InputError, match=message) as caught:
+        DSGRL.load(tmp_path / "model")
+    assert "\n" not in str(caught.value)
+
+
+def edit(folder: Path, change: Any) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    change(config)
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+class Wrapped(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = GCNConv(6, 3)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        z: Tensor = self.conv(x, edge_index)
+        return z
+
+
+def test_injected_encoder__fits_and_is_asked_for_again(
+    community_graph: Data, tmp_path: Path
+) -> None:
+    model = small(encoder=Wrapped()).fit(community_graph)
+    z = model.transform(community_graph)
+    assert z.shape == (60, 6)
+    model.save(tmp_path / "model")
+    with pytest.raises(InputError, match="your own encoder Wrapped"):
+        DSGRL.load(tmp_path / "model")
+    loaded = DSGRL.load(tmp_path / "model", encoder=Wrapped())
+    np.testing.assert_array_equal(loaded.transform(community_graph), z)
+    assert isinstance(clone(model).encoder, Wrapped)
+
+
+def test_device__unknown_is_refused(community_graph: Data) -> None:
+    with pytest.raises(InputError, match="device='toaster'"):
+        small(device="toaster").fit(community_graph)

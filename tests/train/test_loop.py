@@ -1,0 +1,185 @@
+import logging
+import math
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from dsgrl.graph import Graph, as_graph
+from dsgrl.methods import Method
+from dsgrl.train import DivergenceError, TrainConfig, seeded, train
+from dsgrl.train.diagnostics import is_collapsed, measure_health
+from dsgrl.typing import LossTerms
+
+
+class Drifting(Method):
+    """Starts with a perfect embedding and walks away from it, a step per epoch."""
+
+    levels: ClassVar = frozenset({"node"})
+    search_space: ClassVar = {}
+
+    def __init__(self, start: Tensor, away: Tensor) -> None:
+        super().__init__()
+        self.step = nn.Parameter(torch.zeros(()))
+        self.start, self.away = start, away
+
+    def training_loss(self, batch: Graph) -> LossTerms:
+        return LossTerms({"drift": -self.step}, z=self.embed(batch).detach())
+
+    def embed(self, batch: Graph) -> Tensor:
+        return self.start + self.step * self.away
+
+
+class Breaking(Method):
+    """Its loss is no number from the third epoch on."""
+
+    levels: ClassVar = frozenset({"node"})
+    search_space: ClassVar = {}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(()))
+        self.epochs = 0
+
+    def training_loss(self, batch: Graph) -> LossTerms:
+        self.epochs += 1
+        factor = math.nan if self.epochs > 2 else 1.0
+        return LossTerms({"term": factor * self.weight}, z=torch.randn(9, 3))
+
+    def embed(self, batch: Graph) -> Tensor:
+        return torch.randn(batch.num_nodes, 3)
+
+
+def drifting(data: Data, *, towards: bool) -> Drifting:
+    good = nn.functional.one_hot(data.y).float() * 10
+    noise = torch.randn(60, 3)
+    if towards:
+        return Drifting(noise, good)
+    return Drifting(good + noise, 100 * torch.randn(60, 3))
+
+
+def test_train_auto__keeps_the_untrained_state_if_training_hurts(
+    community_graph: Data,
+) -> None:
+    method = drifting(community_graph, towards=False)
+    config = TrainConfig(lr=0.5, patience=20, holdout=0.3)
+    history, epoch = train(method, as_graph(community_graph), config)
+    assert epoch == 0
+    assert method.step.item() == 0
+    assert history[-1]["epoch"] == 20
+    assert not method.training
+
+
+def test_train_auto__keeps_the_best_epoch_if_training_helps(
+    community_graph: Data,
+) -> None:
+    method = drifting(community_graph, towards=True)
+    config = TrainConfig(lr=0.01, max_epochs=40, holdout=0.3)
+    history, epoch = train(method, as_graph(community_graph), config)
+    scores = {row["epoch"]: row["link_auc"] for row in history if "link_auc" in row}
+    best = max(scores.values())
+    least = best - (best * (1 - best) / round(0.3 * 178)) ** 0.5
+    assert epoch == min(e for e in scores if scores[e] >= least) > 0
+    assert method.step.item() == pytest.approx(0.01 * epoch, rel=1e-3)
+    assert scores.keys() == {0, *range(5, 41, 5)}
+
+
+def test_train_auto__without_edges_warns_and_trains(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    data = Data(x=torch.randn(20, 3), edge_index=torch.empty(2, 0, dtype=torch.long))
+    method = Drifting(torch.randn(20, 3), torch.randn(20, 3))
+    with caplog.at_level(logging.WARNING):
+        history, epoch = train(method, as_graph(data), TrainConfig(max_epochs=7))
+    assert epoch == len(history) == 7
+    assert "too few edges" in caplog.text
+
+
+def test_train__a_number_of_epochs_is_taken_as_it_is(community_graph: Data) -> None:
+    method = drifting(community_graph, towards=False)
+    history, epoch = train(method, as_graph(community_graph), TrainConfig(epochs=3))
+    assert epoch == len(history) == 3
+    assert history[0].keys() == {
+        "epoch",
+        "loss",
+        "drift",
+        "effective_rank",
+        "deviation",
+        "deviation_min",
+    }
+
+
+def test_train__zero_epochs_changes_nothing(community_graph: Data) -> None:
+    method = drifting(community_graph, towards=False)
+    history, epoch = train(method, as_graph(community_graph), TrainConfig(epochs=0))
+    assert (history, epoch, method.step.item()) == ([], 0, 0)
+
+
+def test_train__stops_with_a_clear_message_when_the_loss_breaks(
+    community_graph: Data,
+) -> None:
+    with pytest.raises(DivergenceError, match=r"epoch 3 .*term nan.*lower lr, now 0.5"):
+        train(Breaking(), as_graph(community_graph), TrainConfig(epochs=9, lr=0.5))
+
+
+def test_train__warm_up_takes_smaller_first_steps(community_graph: Data) -> None:
+    plain, warmed = (drifting(community_graph, towards=False) for _ in range(2))
+    graph = as_graph(community_graph)
+    train(plain, graph, TrainConfig(epochs=4, lr=0.1))
+    train(warmed, graph, TrainConfig(epochs=4, lr=0.1, warmup_epochs=4))
+    assert plain.step.item() == pytest.approx(0.4, rel=1e-3)
+    assert warmed.step.item() == pytest.approx(0.1 * (1 + 2 + 3 + 4) / 4, rel=1e-3)
+
+
+def test_train__weight_decay_pulls_towards_zero(community_graph: Data) -> None:
+    plain, decayed = (drifting(community_graph, towards=False) for _ in range(2))
+    graph = as_graph(community_graph)
+    train(plain, graph, TrainConfig(epochs=60, lr=0.1))
+    train(decayed, graph, TrainConfig(epochs=60, lr=0.1, weight_decay=0.5))
+    assert decayed.step.item() < plain.step.item() - 1
+
+
+def test_train__reports_every_row(community_graph: Data) -> None:
+    rows: list[dict[str, float]] = []
+    method = drifting(community_graph, towards=False)
+    history, _ = train(
+        method, as_graph(community_graph), TrainConfig(epochs=4), rows.append
+    )
+    assert rows == history
+
+
+def test_train__warns_once_of_collapse_and_names_a_remedy(
+    community_graph: Data, caplog: pytest.LogCaptureFixture
+) -> None:
+    method = Drifting(torch.ones(60, 3), torch.zeros(60, 3))
+    with caplog.at_level(logging.WARNING):
+        train(method, as_graph(community_graph), TrainConfig(epochs=15))
+    assert caplog.text.count("collapsed") == 1
+    assert "variance_weight" in caplog.text
+
+
+def test_measure_health__known_spectra() -> None:
+    basis, _ = torch.linalg.qr(torch.randn(64, 9))
+    spread = measure_health(8 * (basis - basis.mean(0)))
+    assert spread["effective_rank"] == pytest.approx(9, rel=0.1)
+    assert not is_collapsed(spread)
+    line = measure_health(torch.randn(50, 1) * torch.randn(1, 9))
+    assert line["effective_rank"] == pytest.approx(1, rel=1e-6)
+    assert is_collapsed(line)
+    assert is_collapsed(measure_health(torch.ones(50, 9)))
+    assert is_collapsed(measure_health(1e-6 * torch.randn(50, 9)))
+
+
+def test_seeded__repeats_and_leaves_the_global_state_alone() -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    with seeded(1):
+        one = torch.rand(5)
+    with seeded(1):
+        assert torch.equal(torch.rand(5), one)
+    with seeded(2):
+        assert not torch.equal(torch.rand(5), one)
+    assert torch.equal(torch.rand(3), expected)
