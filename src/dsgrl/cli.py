@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False)
 
 GraphArgument = Annotated[
     str,
@@ -53,7 +53,7 @@ DataOption = Annotated[
 @app.command(epilog="Example: dsgrl demo --out demo")
 def demo(
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")] = 0,
 ) -> None:
     """Embed the built-in graph of Debian's packages and judge the result.
 
@@ -81,7 +81,7 @@ def demo(
         elif kind == "neighbors":
             console.print(table)
             for name, near in value.items():
-                console.print(f"[bold]{name}[/bold]: {', '.join(near)}")
+                console.print(f"{name}: {', '.join(near)}")
         else:
             console.print(
                 f"Kept epoch {value['epoch']}; {value['seconds']:.0f} s in all. "
@@ -108,7 +108,7 @@ def embed(
         Literal["gcn", "sage", "gin"], typer.Option(help="Kind of encoder.")
     ] = "gcn",
     lr: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")] = 0,
     model: Annotated[
         Path | None, typer.Option(help="Folder to save the model to.")
     ] = None,
@@ -124,7 +124,7 @@ def embed(
 
     if dim % 2:
         raise InputError(f"--dim {dim}: expected an even number (two views)")
-    if epochs != "auto" and not epochs.isdigit():
+    if epochs != "auto" and not (epochs.isascii() and epochs.isdigit()):
         raise InputError(f"--epochs {epochs}: expected 'auto' or a whole number")
     check_embeddings_path(out)
     if model is not None:
@@ -149,7 +149,6 @@ def embed(
     console.print(
         f"{z.shape[0]} nodes, {z.shape[1]} columns, kept epoch {estimator.epoch_}: "
         f"wrote {out}{saved}",
-        soft_wrap=True,
     )
 
 
@@ -175,9 +174,7 @@ def transform(
     loaded = read_graph(graph, nodes, directed=directed, data_folder=data)
     z = estimator.transform(loaded)
     _write(out, loaded, z)
-    console.print(
-        f"{z.shape[0]} nodes, {z.shape[1]} columns: wrote {out}", soft_wrap=True
-    )
+    console.print(f"{z.shape[0]} nodes, {z.shape[1]} columns: wrote {out}")
 
 
 def _write(out: Path, data: Any, z: Any) -> None:
@@ -203,7 +200,7 @@ def list_names(data: DataOption = None) -> None:
         note = row.summary + (" (built in)" if row.built_in else "")
         table.add_row(name, *(f"{count:,}" for count in counts), note)
     console.print(table)
-    console.print(f"data folder: {data or data_folder()}", soft_wrap=True)
+    console.print(f"data folder: {data or data_folder()}")
     console.print(f"methods: {', '.join(METHODS)}")
     console.print(f"encoders: {', '.join(get_args(EncoderName))}")
 
@@ -234,7 +231,7 @@ def bench(
             raise InputError(f"--datasets {case}: expected some of {', '.join(CASES)}")
     for line in run_speed(cases, repeats=repeats, folder=data):
         text = json.dumps(line)
-        console.print(text, soft_wrap=True, markup=False)
+        console.print(text)
         if results is not None:
             with results.open("a") as file:
                 file.write(text + "\n")

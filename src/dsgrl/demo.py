@@ -15,7 +15,7 @@ from dsgrl.graph.saving import check_writable, write_embeddings, written_beside
 from dsgrl.train.folder import check_model_path
 from dsgrl.typing import FloatArray, Score
 
-SHOWN_PACKAGES = ("vim", "git", "gimp", "postgresql", "numpy", "wireshark")
+SHOWN_PACKAGES = ("vim", "git", "gimp", "postgresql", "python3-numpy", "wireshark")
 NUM_NEIGHBORS = 5
 
 

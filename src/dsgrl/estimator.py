@@ -168,6 +168,15 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             data: a `torch_geometric.data.Data`.
             y: ignored; labels are never looked at.
         """
+        self._fit(data)
+        return self
+
+    def fit_transform(self, data: Any, y: object = None) -> FloatArray:
+        """Learn from a graph and embed it [N, d]; `y` is ignored."""
+        return self._embed(self._fit(data))
+
+    def _fit(self, data: Any) -> Graph:
+        """Learn, and return the graph as the model sees it."""
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
         graph = as_graph(data)
@@ -189,14 +198,15 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ):
             self.method_ = build_dsgrl(parameters, graph.num_features)
             self.method_.to(_pick_device(self.device))
-            self.history_, self.epoch_ = train(
-                self.method_, self._scaled(graph), config, report
-            )
-        return self
+            graph = self._scaled(graph)
+            self.history_, self.epoch_ = train(self.method_, graph, config, report)
+        return graph
 
     def transform(self, data: Any) -> FloatArray:
         """Embed a graph with the same columns, seen or unseen [N, d]."""
-        graph = self._prepare(data)
+        return self._embed(self._prepare(data))
+
+    def _embed(self, graph: Graph) -> FloatArray:
         with torch.no_grad():
             z: FloatArray = self.method_.embed(graph).cpu().numpy()
         return z
@@ -325,8 +335,10 @@ def _pick_device(device: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.device(device)
-    except RuntimeError as error:
+        found = torch.device(device)
+        torch.empty(1, device=found)
+    except (RuntimeError, AssertionError) as error:
         raise InputError(
-            f"device={device!r}: expected 'auto', 'cpu' or 'cuda'"
+            f"device={device!r}: not on this machine, expected 'auto', 'cpu' or 'cuda'"
         ) from error
+    return found

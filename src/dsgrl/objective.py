@@ -82,7 +82,7 @@ def regularize_covariance(
 
 
 def augmenter_orthogonality(
-    weights: Sequence[Float[Tensor, "rows cols"]], *, unit_rows: bool = False
+    weights: Sequence[Float[Tensor, "_ _"]], *, unit_rows: bool = False
 ) -> Scalar:
     r"""How far the stacked weights of the two augmenters are from orthogonal, Eq. 5.
 
@@ -102,7 +102,7 @@ def augmenter_orthogonality(
 def objective(
     z1: Float[Tensor, "N D"],
     z2: Float[Tensor, "N D"],
-    weights: Sequence[Tensor],
+    weights: Sequence[Float[Tensor, "_ _"]],
     *,
     invariance_weight: float = 1.0,
     variance_weight: float = 1.0,

@@ -5,19 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
-import scipy.sparse as sp
 import torch
 
 from dsgrl.graph.datasets import DATASETS, load_dataset, suggest
+from dsgrl.graph.npz import read_npz
 from dsgrl.typing import FloatArray, InputError
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 RESERVED_COLUMNS = ("id", "type", "label")
+TEXT_COLUMNS = ("source", "target", "id", "label")
 
 
 def read_graph(
@@ -44,14 +44,19 @@ def read_graph(
     Raises:
         InputError: one line on what is wrong with the files.
     """
-    path = Path(source)
-    name = str(source)
-    if not path.exists() and (name.lower() in DATASETS or not path.suffix):
+    path, name = Path(source), str(source)
+    is_name = not path.is_file() and (name.lower() in DATASETS or not path.suffix)
+    if nodes is not None and (is_name or path.suffix == ".npz"):
+        raise InputError(
+            f"'{name}' has its own nodes: a table of nodes ({nodes}) goes with a table "
+            f"of edges only"
+        )
+    if is_name:
         if name.lower() not in DATASETS:
             raise InputError(f"'{name}' is neither a file nor a dataset{suggest(name)}")
         return load_dataset(name, data_folder)
     if path.suffix == ".npz":
-        data = _read_npz(path)
+        data = read_npz(path)
     else:
         data = _from_tables(path, Path(nodes) if nodes else None)
     return data if directed else _both_ways(data)
@@ -70,12 +75,32 @@ def read_table(path: Path) -> pa.Table:
         if path.suffix == ".parquet":
             return pyarrow.parquet.read_table(path)
         delimiter = "\t" if path.suffix == ".tsv" else ","
-        options = pyarrow.csv.ParseOptions(delimiter=delimiter)
-        return pyarrow.csv.read_csv(path, parse_options=options)
+        table = pyarrow.csv.read_csv(
+            path,
+            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
+            # Read as text: '007' is an id, not the number 7.
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(TEXT_COLUMNS, pa.string())
+            ),
+        )
+        return _narrow_text(table)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         hint = "is it UTF-8?" if "UTF8" in reason else "is it whole?"
         raise InputError(f"{path}: cannot be read ({reason}): {hint}") from error
+
+
+def _narrow_text(table: pa.Table) -> pa.Table:
+    """Make empty text null, and ids that are all plain whole numbers integers."""
+    for i, name in enumerate(table.column_names):
+        if name not in TEXT_COLUMNS:
+            continue
+        column = pc.if_else(pc.equal(table.column(i), ""), None, table.column(i))
+        plain = pc.match_substring_regex(column, "^(0|-?[1-9][0-9]{0,17})$")
+        if name != "label" and len(column) and pc.all(plain).as_py():
+            column = column.cast(pa.int64())
+        table = table.set_column(i, name, column)
+    return table
 
 
 def _from_tables(path: Path, nodes_path: Path | None) -> Any:
@@ -87,7 +112,8 @@ def _from_tables(path: Path, nodes_path: Path | None) -> Any:
     if ends[0].type != ends[1].type:
         ends = [end.cast(pa.string()) for end in ends]
     if nodes_path is None:
-        ids = pc.unique(pa.chunked_array([*ends[0].chunks, *ends[1].chunks]))
+        chunks = [*ends[0].chunks, *ends[1].chunks]
+        ids = pc.unique(pa.chunked_array(chunks, type=ends[0].type))
         ids = kept = ids.take(pc.sort_indices(ids))
     else:
         nodes = read_table(nodes_path)
@@ -120,11 +146,18 @@ def _require(path: Path, table: pa.Table, columns: Sequence[str]) -> None:
             f"{path}: the table of {kind} has no column {', '.join(missing)}; it has "
             f"{', '.join(table.column_names[:8])}; expected {', '.join(columns)}"
         )
+    repeated = [c for c in table.column_names if table.column_names.count(c) > 1]
+    if repeated:
+        raise InputError(
+            f"{path}: column '{repeated[0]}' stands twice, expected each name once"
+        )
 
 
 def _ids(path: Path, table: pa.Table, column: str) -> pa.ChunkedArray:
     """Return a column of ids as int64 or string."""
     ids = table.column(column)
+    if pa.types.is_nested(ids.type):
+        raise InputError(f"{path}: column '{column}' holds {ids.type}, expected ids")
     if ids.null_count:
         row = int(np.asarray(ids.is_null()).argmax())
         raise InputError(f"{path}: row {row + 1} has no {column}, expected an id")
@@ -165,6 +198,7 @@ def _numbers(path: Path, table: pa.Table, column: str) -> FloatArray:
         pa.types.is_integer(values.type)
         or pa.types.is_floating(values.type)
         or pa.types.is_boolean(values.type)
+        or pa.types.is_null(values.type)
     ):
         raise InputError(
             f"{path}: column '{column}' holds {values.type} (e.g. "
@@ -182,78 +216,42 @@ def _numbers(path: Path, table: pa.Table, column: str) -> FloatArray:
 
 def _add_node_columns(path: Path, data: Any, nodes: pa.Table) -> None:
     if "label" in nodes.column_names:
-        encoded = nodes.column("label").combine_chunks().dictionary_encode()
+        encoded = nodes.column("label").cast(pa.string()).combine_chunks()
+        encoded = encoded.dictionary_encode()
         order = np.argsort([str(v) for v in encoded.dictionary.to_pylist()])
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         codes = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64)
-        data.y = torch.from_numpy(np.where(codes < 0, -1, rank[codes]))
+        data.y = torch.from_numpy(np.append(rank, -1)[codes])
         data.label_names = [str(encoded.dictionary[int(i)]) for i in order]
     names = [c for c in nodes.column_names if c not in RESERVED_COLUMNS]
     if names == ["features"] and pa.types.is_nested(
         nodes.schema.field("features").type
     ):
-        rows = nodes.column("features").to_pylist()
-        widths = {len(row) if row is not None else -1 for row in rows}
-        if len(widths) != 1:
-            raise InputError(
-                f"{path}: the lists in column 'features' differ in length, expected "
-                f"one length for all nodes"
-            )
-        data.x = torch.tensor(rows, dtype=torch.float32)
+        data.x = _stack_lists(path, nodes.column("features").combine_chunks())
     elif names:
         columns = [_numbers(path, nodes, name) for name in names]
         data.x = torch.from_numpy(np.stack(columns, axis=1))
         data.feature_names = names
 
 
-def _read_npz(path: Path) -> Any:
-    """Read `edge_index` (or CSR parts `adj_*`), `x` (or `attr_*`), `ids`, labels."""
-    from torch_geometric.data import Data
-
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
+def _stack_lists(path: Path, lists: pa.Array) -> torch.Tensor:
+    """Turn lists of one length into a matrix."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-    except (OSError, ValueError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: cannot be read ({reason}): is it whole?") from error
-    data = Data()
-    if "edge_index" in arrays:
-        data.edge_index = torch.from_numpy(arrays["edge_index"].astype(np.int64))
-    elif "adj_indptr" in arrays:
-        matrix = _csr(arrays, "adj").tocoo()
-        data.edge_index = torch.from_numpy(np.stack([matrix.row, matrix.col])).long()
-        if not (matrix.data == 1).all():
-            data.edge_weight = torch.from_numpy(matrix.data.astype(np.float32))
-    else:
+        widths = pc.unique(pc.list_value_length(lists)).to_pylist()
+        if len(widths) > 1 or None in widths:
+            raise InputError(
+                f"{path}: the lists in column 'features' differ in length, expected "
+                f"one length for all nodes"
+            )
+        table = pa.table({"features": pc.list_flatten(lists)})
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise InputError(
-            f"{path}: has {', '.join(arrays)}; expected edge_index (or adj_data, "
-            f"adj_indices, adj_indptr, adj_shape) and, if there are features, x"
-        )
-    if "edge_weight" in arrays:
-        data.edge_weight = torch.from_numpy(arrays["edge_weight"].astype(np.float32))
-    if "x" in arrays:
-        data.x = torch.from_numpy(arrays["x"].astype(np.float32))
-    elif "attr_indptr" in arrays:
-        data.x = torch.from_numpy(_csr(arrays, "attr").toarray().astype(np.float32))
-    labels = arrays.get("y", arrays.get("labels"))
-    if labels is not None:
-        data.y = torch.from_numpy(labels.astype(np.int64))
-    nodes = data.x.size(0) if data.x is not None else _highest(data.edge_index) + 1
-    data.num_nodes = max(nodes, len(arrays.get("ids", ())))
-    data.ids = arrays["ids"].tolist() if "ids" in arrays else list(range(nodes))
-    return data
-
-
-def _csr(arrays: dict[str, npt.NDArray[Any]], prefix: str) -> sp.csr_matrix:
-    parts = tuple(arrays[f"{prefix}_{part}"] for part in ("data", "indices", "indptr"))
-    return sp.csr_matrix(parts, shape=arrays[f"{prefix}_shape"])
-
-
-def _highest(edge_index: torch.Tensor) -> int:
-    return int(edge_index.max()) if edge_index.numel() else -1
+            f"{path}: column 'features' holds {lists.type}, expected lists of numbers"
+        ) from error
+    width = widths[0] if widths else 0
+    values = _numbers(path, table, "features")
+    return torch.from_numpy(values.reshape(len(lists), width))
 
 
 def _both_ways(data: Any) -> Any:

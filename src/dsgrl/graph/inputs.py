@@ -79,7 +79,7 @@ def as_graph(data: Any, *, structural_columns: int | None = None) -> Graph:
             "profile and spectral coordinates)",
             x.size(1),
         )
-    if adjacency.num_edges == 0:
+    if adjacency.num_edges == 0 and num_nodes > 1:
         logger.warning(
             "the graph has no edges: only the features will tell nodes apart"
         )

@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ def written_beside(path: Path) -> Iterator[Path]:
     Raises:
         InputError: if the folder cannot be written to or the disk is full.
     """
+    if not path.name:
+        raise InputError(f"{path}: expected the name of a file or folder")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,15 +56,21 @@ def _move(part: Path, path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.unlink()
 
 
 def explain(error: OSError) -> str:
     """Say in words why a file could not be written."""
-    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+    # NumPy and safetensors give no error number: "8 requested and 0 written".
+    said = str(error)
+    short = error.errno is None and (
+        "written" in said or "File too large" in said or "No space" in said
+    )
+    if short or error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
         return "the disk is full or the file too large: free space, then run again"
     return (error.strerror or str(error)).splitlines()[0]
 
@@ -108,7 +116,7 @@ def write_embeddings(
         elif path.suffix == ".npz":
             arrays = {"ids": np.asarray(ids), "embedding": z}
             if labels is not None:
-                arrays["label"] = np.asarray(labels)
+                arrays["label"] = np.asarray(["" if v is None else v for v in labels])
             with part.open("wb") as file:
                 np.savez_compressed(file, allow_pickle=False, **arrays)
         else:

@@ -56,6 +56,8 @@ def save_model(path: Path, model: SavedModel) -> None:
 
 def check_model_path(path: Path) -> None:
     """Refuse to write a model over something that is not one."""
+    if not path.name:
+        raise InputError(f"{path}: expected the name of a folder for the model")
     if path.is_file():
         raise InputError(f"{path}: is a file, expected a folder for the model")
     if path.is_dir() and any(path.iterdir()) and not (path / CONFIG).is_file():

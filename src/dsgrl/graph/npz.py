@@ -1,0 +1,120 @@
+"""A whole graph in one npz file.
+
+Read are `edge_index` [2, E] (or the CSR parts `adj_data, adj_indices, adj_indptr,
+adj_shape`), `edge_weight` [E], `x` [N, F] (or `attr_*`), `ids` [N] and `y` [N] (or
+`labels`); only the edges are required.
+"""
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+
+from dsgrl.typing import InputError
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def read_npz(path: Path) -> Any:
+    """Read a graph as PyG `Data`.
+
+    Raises:
+        InputError: one line on what is wrong with the file.
+    """
+    from torch_geometric.data import Data
+
+    arrays = _load(path)
+    data = Data()
+    least = _add_edges(path, data, arrays)
+    if "x" in arrays:
+        data.x = torch.from_numpy(arrays["x"].astype(np.float32))
+    elif "attr_indptr" in arrays:
+        matrix = _csr(path, arrays, "attr")
+        data.x = torch.from_numpy(matrix.toarray().astype(np.float32))
+    _add_labels(path, data, arrays)
+    ids = arrays.get("ids")
+    highest = int(data.edge_index.max()) if data.edge_index.numel() else -1
+    nodes = max(highest + 1, least, 0 if ids is None else len(ids))
+    if data.x is not None:
+        nodes = data.x.size(0)
+    if ids is not None:
+        _check_shape(path, "ids", ids, (nodes,))
+    data.num_nodes = nodes
+    data.ids = list(range(nodes)) if ids is None else ids.tolist()
+    return data
+
+
+def _load(path: Path) -> Arrays:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            return {key: file[key] for key in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path}: cannot be read ({reason}): is it whole?") from error
+
+
+def _add_edges(path: Path, data: Any, arrays: Arrays) -> int:
+    """Add edges and weights; return the number of nodes they promise, if any."""
+    least = 0
+    if "edge_index" in arrays:
+        _check_shape(path, "edge_index", arrays["edge_index"], (2, None))
+        data.edge_index = torch.from_numpy(arrays["edge_index"].astype(np.int64))
+    elif "adj_indptr" in arrays:
+        matrix = _csr(path, arrays, "adj").tocoo()
+        least = int(matrix.shape[0])
+        data.edge_index = torch.from_numpy(np.stack([matrix.row, matrix.col])).long()
+        if not (matrix.data == 1).all():
+            data.edge_weight = torch.from_numpy(matrix.data.astype(np.float32))
+    else:
+        raise InputError(
+            f"{path}: has {', '.join(arrays)}; expected edge_index (or adj_data, "
+            f"adj_indices, adj_indptr, adj_shape) and, if there are features, x"
+        )
+    if "edge_weight" in arrays:
+        expected = (data.edge_index.size(1),)
+        _check_shape(path, "edge_weight", arrays["edge_weight"], expected)
+        data.edge_weight = torch.from_numpy(arrays["edge_weight"].astype(np.float32))
+    return least
+
+
+def _add_labels(path: Path, data: Any, arrays: Arrays) -> None:
+    key = "y" if "y" in arrays else "labels"
+    if key not in arrays:
+        return
+    if arrays[key].dtype.kind not in "iub":
+        raise InputError(
+            f"{path}: {key} holds {arrays[key].dtype}, expected whole numbers"
+        )
+    data.y = torch.from_numpy(arrays[key].astype(np.int64))
+
+
+def _check_shape(
+    path: Path, key: str, array: npt.NDArray[Any], expected: tuple[int | None, ...]
+) -> None:
+    fits = array.ndim == len(expected) and all(
+        e is None or e == s for e, s in zip(expected, array.shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("any" if e is None else str(e) for e in expected)
+        raise InputError(
+            f"{path}: {key} has shape {list(array.shape)}, expected [{wanted}]"
+        )
+
+
+def _csr(path: Path, arrays: Arrays, prefix: str) -> sp.csr_matrix:
+    names = [f"{prefix}_{part}" for part in ("data", "indices", "indptr", "shape")]
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        raise InputError(f"{path}: has no {missing[0]}, expected {', '.join(names)}")
+    data, indices, indptr, shape = (arrays[name] for name in names)
+    try:
+        return sp.csr_matrix((data, indices, indptr), shape=shape)
+    except ValueError as error:
+        raise InputError(f"{path}: {prefix}_* is no matrix ({error})") from error
