@@ -3,15 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Two processes of one thread each: torch's own threads would get in their way.
+TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: demo test check format lint types fast golden clean
+.PHONY: demo test check format lint types fast golden readme clean
 
 demo: $(READY)
 	$(BIN)/dsgrl demo --out demo
 
 # All tests, slow ones and those on benchmark data (where DSGRL_DATA is set) included.
 test: $(READY)
-	$(BIN)/python -m pytest --runslow
+	$(TESTS) --runslow
 
 # What must be green before every commit.
 check: lint types fast
@@ -24,7 +26,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 fast: $(READY)
-	$(BIN)/python -m pytest -m "not slow and not data"
+	$(TESTS) -m "not slow and not data"
 
 format: $(READY)
 	$(BIN)/ruff format src tests scripts
@@ -33,6 +35,10 @@ format: $(READY)
 # Rewrite the golden values; review the difference before you commit it.
 golden: $(READY)
 	$(BIN)/python scripts/golden.py
+
+# Fill the README's tables from results/.
+readme: $(READY)
+	$(BIN)/python scripts/readme.py
 
 # torch comes first and pinned: unpinned, pip takes a build of several gigabytes.
 $(READY): pyproject.toml constraints.txt

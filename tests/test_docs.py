@@ -1,5 +1,6 @@
 """Every example of the documents runs."""
 
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -100,3 +101,12 @@ def test_paper_map__names_things_that_exist() -> None:
 def test_paper_map__has_every_equation() -> None:
     text = (ROOT / "docs/PAPER_MAP.md").read_text()
     assert all(f"| Eq. {number}," in text for number in range(1, 8))
+
+
+def test_readme__numbers_are_those_of_the_recorded_runs() -> None:
+    spec = importlib.util.spec_from_file_location("readme", ROOT / "scripts/readme.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.fill(README) == README

@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-console = Console(highlight=False, markup=False)
+console = Console(highlight=False, markup=False, soft_wrap=True)
 
 GraphArgument = Annotated[
     str,

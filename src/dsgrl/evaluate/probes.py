@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from dsgrl.typing import FloatArray, IntArray, Split
 
@@ -14,9 +15,9 @@ STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 def probe_accuracy(z: FloatArray, y: IntArray, split: Split) -> float:
     """Test accuracy in percent of a logistic regression on fixed embeddings.
 
-    Its strength and the scaling of the rows (columns standardised on the training
-    rows, or rows of unit length first) are chosen on validation rows; test rows are
-    looked at once, by the chosen one.
+    Its strength and the scaling (columns standardised on the training rows; rows of
+    unit length; or first the one, then the other) are chosen on validation rows;
+    test rows are looked at once, by the chosen one.
 
     Args:
         z: embeddings [N, D].
@@ -24,13 +25,15 @@ def probe_accuracy(z: FloatArray, y: IntArray, split: Split) -> float:
         split: rows to fit, choose and judge by.
     """
     best_score, best = -1.0, None
-    for rows in (z, _unit_rows(z)):
-        scaled = _within_span(_standardized(rows, split.train), split.train)
+    standardized = _standardized(z, split.train)
+    for rows in (standardized, _unit_rows(z), _unit_rows(standardized)):
+        scaled = _within_span(rows, split.train)
         # From strong to weak, each fit starting at the one before.
         model = LogisticRegression(max_iter=200, warm_start=True)
         for strength in STRENGTHS:
             model.set_params(C=strength)
-            with warnings.catch_warnings():
+            # Such small products lose an order of magnitude to waiting threads.
+            with warnings.catch_warnings(), threadpool_limits(1):
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model.fit(scaled[split.train], y[split.train])
             score = model.score(scaled[split.val], y[split.val])
@@ -48,7 +51,8 @@ def _standardized(z: FloatArray, train: IntArray) -> FloatArray:
 
 
 def _unit_rows(z: FloatArray) -> FloatArray:
-    length = np.linalg.norm(z, axis=1, keepdims=True)
+    """Scale rows so that an entry is 1 on average, as in standardised columns."""
+    length = np.linalg.norm(z, axis=1, keepdims=True) / np.sqrt(z.shape[1])
     scaled: FloatArray = z / np.maximum(length, np.finfo(np.float32).tiny)
     return scaled
 

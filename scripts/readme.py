@@ -1,0 +1,51 @@
+"""Fill the README's tables from recorded results: `make readme`."""
+
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+NAMES = {
+    "raw": "raw features (words)",
+    "untrained": "untrained model",
+    "trained": "trained model",
+}
+
+
+def demo_table() -> str:
+    """Return the demo's accuracies as Markdown."""
+    summary = json.loads((ROOT / "results/demo.json").read_text())
+    rows = [
+        f"| {label} | {summary[key]['mean']:.1f} | {summary[key]['std']:.1f} |"
+        for key, label in NAMES.items()
+    ]
+    return "\n".join(
+        ["| section told from | accuracy, % | std |", "|---|---|---|", *rows]
+    )
+
+
+def speed_table() -> str:
+    """Return the speed benchmark as Markdown."""
+    lines = (ROOT / "results/speed.jsonl").read_text().splitlines()
+    head = "| shape | dsgrl, s | PyG, s | floor, s | faster than PyG | over the floor |"
+    rows = [
+        f"| {r['case']} | {r['ours_s']:.3f} | {r['pyg_s']:.3f} | {r['floor_s']:.3f} "
+        f"| {r['speedup']:.1f} x | {r['over_floor']:.2f} x |"
+        for r in map(json.loads, lines)
+    ]
+    return "\n".join([head, "|---|---|---|---|---|---|", *rows])
+
+
+def fill(text: str) -> str:
+    """Put both tables between their marks."""
+    for mark, table in {"demo": demo_table(), "speed": speed_table()}.items():
+        block = f"<!-- {mark} -->\n\n{table}\n\n<!-- end {mark} -->"
+        text = re.sub(
+            rf"<!-- {mark} -->.*?<!-- end {mark} -->", block, text, flags=re.DOTALL
+        )
+    return text
+
+
+if __name__ == "__main__":
+    readme = ROOT / "README.md"
+    readme.write_text(fill(readme.read_text()))
