@@ -65,21 +65,28 @@ class Poisoned(Data):
         raise AssertionError("labels were read")
 
 
+augments = pytest.mark.parametrize("augment", ["feature", "topology", "both"])
+
+
+@augments
 @pytest.mark.parametrize("epochs", [3, "auto"])
-def test_fit__never_reads_labels(community_graph: Data, epochs: Any) -> None:
+def test_fit__never_reads_labels(
+    community_graph: Data, epochs: Any, augment: str
+) -> None:
     poisoned = Poisoned(x=community_graph.x, edge_index=community_graph.edge_index)
-    model = small(epochs=epochs, max_epochs=10)
+    model = small(epochs=epochs, max_epochs=10, augment=augment)
     np.testing.assert_array_equal(
         model.fit_transform(poisoned), model.fit_transform(community_graph)
     )
 
 
+@augments
 @pytest.mark.parametrize("epochs", [0, 3, "auto"])
 def test_fit__same_seed_same_bits_other_seed_other_embedding(
-    community_graph: Data, epochs: Any
+    community_graph: Data, epochs: Any, augment: str
 ) -> None:
     def run(seed: int | None) -> Any:
-        model = small(epochs=epochs, max_epochs=10, random_state=seed)
+        model = small(epochs=epochs, max_epochs=10, random_state=seed, augment=augment)
         return model.fit_transform(community_graph)
 
     torch.manual_seed(5)
@@ -118,10 +125,11 @@ def test_transform__row_i_is_node_i(community_graph: Data) -> None:
     )
 
 
+@augments
 def test_transform__unseen_graph_with_the_same_columns(
-    community_graph: Data, tiny_graph: Data
+    community_graph: Data, tiny_graph: Data, augment: str
 ) -> None:
-    model = small().fit(community_graph)
+    model = small(augment=augment).fit(community_graph)
     unseen = Data(x=torch.randn(6, 12), edge_index=tiny_graph.edge_index)
     z = model.transform(unseen)
     assert z.shape == (6, 8)
@@ -217,6 +225,17 @@ def test_views__are_the_learned_features(community_graph: Data) -> None:
     assert (view1.edge_weight == 1).all()
 
 
+def test_views__have_the_learned_edges(community_graph: Data) -> None:
+    model = small(augment="both", edges_per_node=4).fit(community_graph)
+    view1, view2 = model.views(community_graph)
+    assert view1.edge_index.shape == community_graph.edge_index.shape
+    assert view1.x.shape == view2.x.shape == (60, 6)
+    sums = torch.zeros(60).index_add(0, view2.edge_index[1], view2.edge_weight)
+    torch.testing.assert_close(sums, torch.ones(60))
+    bare = small(augment="topology").fit(community_graph).views(community_graph)
+    assert bare[0].x.shape == bare[1].x.shape == (60, 12)
+
+
 def test_pipeline__embeds_and_classifies(community_graph: Data) -> None:
     pipeline = make_pipeline(small(), LogisticRegression())
     pipeline.fit(community_graph, community_graph.y.numpy())
@@ -232,6 +251,12 @@ EFFECTS: dict[str, Any] = {
     "jump": "cat",
     "augment_channels": 9,
     "augment_layers": 2,
+    "augment": "feature",
+    "topology_layers": 1,
+    "edges_per_node": 3,
+    "similarity": "inner",
+    "keep_edges": True,
+    "refresh": 1,
     "dropout": 0.1,
     "aggregate": "mean",
     "invariance": "frobenius",
@@ -257,9 +282,10 @@ EFFECTS: dict[str, Any] = {
 @pytest.mark.parametrize("name", DSGRL().get_params())
 def test_parameter__has_an_effect(name: str, community_graph: Data) -> None:
     """An option that changes nothing is not wired."""
-    if name in ("augment", "device", "verbose"):
-        pytest.skip("one value only, or no effect on the result by design")
+    if name in ("device", "verbose"):
+        pytest.skip("no effect on the result by design")
     base = {
+        "augment": "both",
         "epochs": "auto",
         "max_epochs": 40,
         "patience": 40,
@@ -274,10 +300,12 @@ def test_parameter__has_an_effect(name: str, community_graph: Data) -> None:
         )
 
 
+@augments
 def test_save_load__same_embeddings_same_parameters(
-    community_graph: Data, tmp_path: Path
+    community_graph: Data, tmp_path: Path, augment: str
 ) -> None:
-    model = small(epochs="auto", max_epochs=10, norm="batch").fit(community_graph)
+    model = small(epochs="auto", max_epochs=10, norm="batch", augment=augment)
+    model.fit(community_graph)
     model.save(tmp_path / "model")
     loaded = DSGRL.load(tmp_path / "model")
     np.testing.assert_array_equal(

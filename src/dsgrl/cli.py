@@ -95,7 +95,8 @@ def embed(
     out: OutOption,
     nodes: NodesOption = None,
     augment: Annotated[
-        Literal["feature"], typer.Option(help="What is learned to make the views.")
+        Literal["feature", "topology", "both"],
+        typer.Option(help="What is learned to make the views."),
     ] = "feature",
     dim: Annotated[
         int, typer.Option(min=2, help="Columns of the embedding, an even number.")

@@ -9,9 +9,10 @@ from typing import Any, Literal, Self
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
+from torch import Tensor, nn
 
 from dsgrl.graph import Adjacency, Graph, as_graph
+from dsgrl.graph.inputs import reorder_columns
 from dsgrl.graph.scaling import ColumnScale, fit_scale
 from dsgrl.methods import build_dsgrl, check_parameters
 from dsgrl.train import TrainConfig, seeded, train
@@ -28,6 +29,7 @@ from dsgrl.typing import (
     NormName,
     RegularizerName,
     ScalingName,
+    SimilarityName,
     View,
 )
 
@@ -49,11 +51,11 @@ TRAINING = (
 class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Embeddings of a graph's nodes, learned without labels.
 
-    Two learned views of the features go through one shared encoder that is trained
-    to embed them alike without collapsing (DSGRL, Figure (a)).
+    Two learned views of the graph (of its features, its edges or both) go through one
+    shared encoder that is trained to embed them alike without collapsing.
 
     Args:
-        augment: what is learned to make the views: "feature".
+        augment: what is learned to make the views: "feature", "topology" or "both".
         encoder: "gcn", "sage", "gin", or any module called as
             `(x, edge_index[, edge_weight])` that takes `augment_channels` columns.
         out_channels: width of a view's embedding; the two views are concatenated.
@@ -62,7 +64,13 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         norm: normalisation between them: None, "batch" or "layer".
         jump: what the encoder returns: its "last" layer, the "sum" of all, or "cat".
         augment_channels: width of an augmented view.
-        augment_layers: layers of each augmenter.
+        augment_layers: layers of each feature augmenter.
+        topology_layers: layers of the GNN whose similarities are the learned edges.
+        edges_per_node: the most learned edges per node, before both directions are
+            taken together.
+        similarity: "cosine", or "inner" for plain inner products.
+        keep_edges: keep the original edges among the learned ones.
+        refresh: training steps between two look-ups of the learned edges.
         dropout: share dropped after each hidden layer while training.
         aggregate: how the views' embeddings become one: "concat", "mean", "sum".
         invariance: "mse" or "frobenius" (Eq. 1).
@@ -108,6 +116,11 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         jump: JumpName = "last",
         augment_channels: int = 256,
         augment_layers: int = 1,
+        topology_layers: int = 2,
+        edges_per_node: int = 16,
+        similarity: SimilarityName = "cosine",
+        keep_edges: bool = False,
+        refresh: int = 5,
         dropout: float = 0.5,
         aggregate: AggregateName = "concat",
         invariance: InvarianceName = "mse",
@@ -139,6 +152,11 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.jump = jump
         self.augment_channels = augment_channels
         self.augment_layers = augment_layers
+        self.topology_layers = topology_layers
+        self.edges_per_node = edges_per_node
+        self.similarity = similarity
+        self.keep_edges = keep_edges
+        self.refresh = refresh
         self.dropout = dropout
         self.aggregate = aggregate
         self.invariance = invariance
@@ -213,12 +231,9 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def views(self, data: Any) -> tuple[View, View]:
         """Return the two learned views of a graph, to inspect or use elsewhere."""
-        graph = self._prepare(data)
         with torch.no_grad():
-            x1, x2 = self.method_.augmenter(graph.x).cpu().unbind(dim=1)
-        edge_index = graph.adjacency.edge_index.cpu()
-        weight = graph.adjacency.value.cpu()
-        return View(x1, edge_index, weight), View(x2, edge_index, weight)
+            one, two = self.method_.views(self._prepare(data))
+        return _as_view(*one), _as_view(*two)
 
     def save(self, path: str | Path) -> None:
         """Write a model folder: safetensors, config.json, history.csv and a card."""
@@ -293,37 +308,26 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "the features are structural and this is another graph: its spectral "
                 "coordinates need not agree with those of training"
             )
-        return self._scaled(self._with_training_columns(graph, _feature_names(data)))
-
-    def _with_training_columns(self, graph: Graph, names: list[str] | None) -> Graph:
-        """Put the columns into the order of training, or say what is wrong."""
-        known = self.feature_names_
-        if names is None or known is None:
-            if graph.num_features != self.n_features_in_:
-                raise InputError(
-                    f"the graph has {graph.num_features} feature columns, the model "
-                    f"was trained on {self.n_features_in_}"
-                )
-            return graph
-        if names == known:
-            return graph
-        missing = [name for name in known if name not in set(names)]
-        extra = [name for name in names if name not in set(known)]
-        if missing or extra:
-            wrong = f"lacks '{missing[0]}'" if missing else f"has '{extra[0]}' too much"
+        names = _feature_names(data)
+        if names is not None and self.feature_names_ is not None:
+            graph = reorder_columns(graph, names, self.feature_names_)
+        if graph.num_features != self.n_features_in_:
             raise InputError(
-                f"the graph's columns differ from those of training: it {wrong} "
-                f"({len(missing)} missing, {len(extra)} too many)"
+                f"the graph has {graph.num_features} feature columns, the model "
+                f"was trained on {self.n_features_in_}"
             )
-        x = graph.x.to_dense() if isinstance(graph.x, Adjacency) else graph.x
-        position = {name: i for i, name in enumerate(names)}
-        return Graph(x[:, [position[name] for name in known]], graph.adjacency)
+        return self._scaled(graph)
 
     def _scaled(self, graph: Graph) -> Graph:
         """Scale the columns as in training and move to the model's device."""
         if self.scale_ is not None:
             graph = Graph(self.scale_.apply(graph.x), graph.adjacency)
         return graph.to(next(self.method_.parameters()).device)
+
+
+def _as_view(adjacency: Adjacency, x: Tensor | Adjacency) -> View:
+    dense = x.to_dense() if isinstance(x, Adjacency) else x
+    return View(dense.cpu(), adjacency.edge_index.cpu(), adjacency.value.cpu())
 
 
 def _feature_names(data: Any) -> list[str] | None:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     # Loading torch takes a second; `dsgrl --help` need not wait for it.
     from torch import Tensor
 
-AugmentName = Literal["feature"]
+AugmentName = Literal["feature", "topology", "both"]
+SimilarityName = Literal["cosine", "inner"]
 EncoderName = Literal["gcn", "sage", "gin"]
 NormName = Literal["batch", "layer"]
 JumpName = Literal["last", "sum", "cat"]

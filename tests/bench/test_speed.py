@@ -60,8 +60,8 @@ def test_stock__trains_the_same_model(community_graph: Data) -> None:
     parameters = {**speed.PARAMETERS, "dropout": 0.0}
     ours = speed.build_dsgrl(parameters, 12).eval()
     for view, augment in enumerate((stock.augment1, stock.augment2)):
-        ours.augmenter.weights[0].data[:, view] = augment.weight.data.t()
-        ours.augmenter.biases[0].data[view] = augment.bias.data
+        ours.features.weights[0].data[:, view] = augment.weight.data.t()
+        ours.features.biases[0].data[view] = augment.bias.data
     for layer, conv in zip(
         ours.encoder.layers, (stock.conv1, stock.conv2), strict=True
     ):

@@ -61,7 +61,7 @@ def test_propagate__gradients_to_features_and_learned_weights() -> None:
 def test_propagate__weight_gradient_does_not_depend_on_block(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dsgrl.graph.adjacency.EDGE_BLOCK", block)
+    monkeypatch.setattr("dsgrl.graph.kernels.EDGE_BLOCK", block)
     edge_index = random_edges(30, 200)
     weight = torch.rand(200, requires_grad=True)
     h = torch.randn(30, 5)
@@ -86,6 +86,16 @@ def test_normalized__gradient_through_learned_weights(kind: str) -> None:
         return propagate(adjacency.normalized(kind), h)  # type: ignore[arg-type]
 
     assert gradcheck(run, (weight.requires_grad_(),))
+
+
+@pytest.mark.parametrize("kind", ["gcn", "mean"])
+def test_normalized__rows_without_weight_have_finite_gradients(kind: str) -> None:
+    """A learned weight may fall to zero, and with it a whole row."""
+    edge_index = torch.tensor([[0, 1, 2, 1], [1, 2, 0, 1]])
+    weight = torch.tensor([0.0, 1.0, 0.0, 0.0], requires_grad=True)
+    adjacency = Adjacency.from_edge_index(edge_index, weight, num_nodes=3)
+    propagate(adjacency.normalized(kind), torch.randn(3, 2)).sum().backward()  # type: ignore[arg-type]
+    assert torch.isfinite(weight.grad).all()
 
 
 @pytest.mark.parametrize("directed", [True, False])

@@ -44,7 +44,7 @@ def test_dsgrl__full_loss_reaches_every_parameter(
 
 def test_dsgrl__construction_does_not_reseed() -> None:
     one, other = build(), build()
-    assert not torch.equal(one.augmenter.weights[0], other.augmenter.weights[0])
+    assert not torch.equal(one.features.weights[0], other.features.weights[0])
 
 
 def test_dsgrl__permuting_nodes_permutes_the_embedding(community_graph: Data) -> None:
@@ -98,7 +98,10 @@ def test_methods__declare_what_the_runner_asks_for() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"augment": "nodes"}, "augment='nodes': expected one of 'feature'"),
+        (
+            {"augment": "nodes"},
+            "augment='nodes': expected one of 'feature', 'topology', 'both'",
+        ),
         ({"encoder": "gat"}, "encoder='gat': expected one of 'gcn', 'sage', 'gin'"),
         ({"out_channels": 0}, "out_channels=0: expected a whole number from 1"),
         ({"out_channels": 2.5}, "out_channels=2.5"),

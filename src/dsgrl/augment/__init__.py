@@ -1,9 +1,10 @@
 """The learned augmentations: how one graph becomes two views.
 
-An augmenter returns its views side by side [N, V, D1] so that the shared encoder
-takes them in one pass.
+`feature` learns two sets of features, side by side [N, V, D1] so that the shared
+encoder takes them in one pass; `topology` learns a second graph.
 """
 
 from dsgrl.augment.feature import FeatureAugmenter
+from dsgrl.augment.topology import TopologyAugmenter
 
-__all__ = ["FeatureAugmenter"]
+__all__ = ["FeatureAugmenter", "TopologyAugmenter"]

@@ -35,6 +35,7 @@ FILLED = {"photo": 0.3474, "cs": 0.00875, "github": 1.0}
 D1, D, DROPOUT, LR = 256, 64, 0.5, 1e-3
 # The paper's settings for Photo and CS.
 PARAMETERS: dict[str, Any] = {
+    "augment": "feature",
     "encoder": "gcn",
     "out_channels": D,
     "hidden_channels": None,

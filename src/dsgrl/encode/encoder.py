@@ -59,19 +59,19 @@ class Encoder(nn.Module):
         self.jump = jump
         self.out_channels = sum(widths[1:]) if jump == "cat" else out_channels
 
-    def forward(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+    def forward(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Embed every node.
 
         Args:
             adjacency: the graph, not normalised [N, N].
-            x: node features, one or more views [N, ..., in].
+            x: node features, one or more views [N, ..., in], or sparse ones.
 
         Returns:
             Embeddings [N, ..., D].
         """
         dropout = self.dropout if self.training else 0.0
         results: list[Tensor] = []
-        h = x
+        h: Tensor | Adjacency = x
         *hidden, last = self.layers
         for number, layer in enumerate(hidden):
             assert isinstance(layer, GraphLayer)
@@ -103,8 +103,10 @@ class PyGEncoder(nn.Module):
         parameters = inspect.signature(module.forward).parameters
         self.accepts_weight = "edge_weight" in parameters
 
-    def forward(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+    def forward(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Embed every node, view by view [N, ..., in] -> [N, ..., D]."""
+        if isinstance(x, Adjacency):
+            x = x.to_dense()
         inputs: list[Tensor] = [adjacency.edge_index]
         if self.accepts_weight:
             inputs.append(adjacency.value)

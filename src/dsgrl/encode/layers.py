@@ -19,7 +19,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from dsgrl.encode.dense import activate
+from dsgrl.encode.dense import activate, linear
 from dsgrl.graph import Adjacency, propagate
 from dsgrl.typing import EncoderName, NormalizationName
 
@@ -40,26 +40,26 @@ class GraphLayer(nn.Module):
         self.out_channels = out_channels
         self.bias = nn.Parameter(torch.empty(out_channels))
 
-    def message(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+    def message(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Return the layer's result without its bias [N, ..., out]."""
         raise NotImplementedError
 
-    def forward(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+    def forward(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Pass messages once.
 
         Args:
             adjacency: the graph, not normalised [N, N].
-            x: node features [N, ..., in].
+            x: node features [N, ..., in], or sparse ones [N, in].
         """
         return self.message(adjacency, x) + self.bias
 
     def propagate_narrow(
-        self, adjacency: Adjacency, x: Tensor, weight: Tensor
+        self, adjacency: Adjacency, x: Tensor | Adjacency, weight: Tensor
     ) -> Tensor:
         """Return A X W, multiplying first where that makes the rows narrower."""
         adjacency = adjacency.normalized(self.normalization)
-        if weight.size(1) <= weight.size(0):
-            return propagate(adjacency, x @ weight)
+        if isinstance(x, Adjacency) or weight.size(1) <= weight.size(0):
+            return propagate(adjacency, linear(x, weight))
         return propagate(adjacency, x) @ weight
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class GCNLayer(GraphLayer):
         nn.init.xavier_uniform_(self.weight)
         nn.init.zeros_(self.bias)
 
-    def message(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+    def message(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Return A_hat X W."""
         return self.propagate_narrow(adjacency, x, self.weight)
 
@@ -103,10 +103,10 @@ class SAGELayer(GraphLayer):
         nn.init.xavier_uniform_(self.self_weight)
         nn.init.zeros_(self.bias)
 
-    def message(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+    def message(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Return mean(X) W_neighbour + X W_self."""
         received = self.propagate_narrow(adjacency, x, self.neighbor_weight)
-        return received + x @ self.self_weight
+        return received + linear(x, self.self_weight)
 
 
 class GINLayer(GraphLayer):
@@ -135,11 +135,11 @@ class GINLayer(GraphLayer):
         nn.init.zeros_(self.hidden_bias)
         nn.init.zeros_(self.bias)
 
-    def message(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+    def message(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Return relu(((1 + eps) X + A X) W1 + b1) W2."""
         adjacency = adjacency.normalized(self.normalization)
-        if self.out_channels <= self.in_channels:
-            mapped = x @ self.hidden_weight
+        if isinstance(x, Adjacency) or self.out_channels <= self.in_channels:
+            mapped = linear(x, self.hidden_weight)
             hidden = propagate(adjacency, mapped).add_(mapped, alpha=1 + self.eps)
         else:
             summed = propagate(adjacency, x).add_(x, alpha=1 + self.eps)

@@ -7,5 +7,6 @@ kernel; no other room touches edges one by one.
 
 from dsgrl.graph.adjacency import Adjacency, propagate
 from dsgrl.graph.inputs import Graph, as_graph
+from dsgrl.graph.kernels import Pattern, dot_ends
 
-__all__ = ["Adjacency", "Graph", "as_graph", "propagate"]
+__all__ = ["Adjacency", "Graph", "Pattern", "as_graph", "dot_ends", "propagate"]

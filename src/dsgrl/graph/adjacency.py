@@ -1,4 +1,4 @@
-r"""Sparse matrices in compressed rows, and `propagate`: the one hot kernel.
+r"""Sparse matrices in compressed rows, and `propagate` on them.
 
 An `Adjacency` is a matrix A [R, C] whose row i lists what flows into i. A graph's
 edges are one (R = C = N); a bag-of-words feature matrix is another (R = N rows,
@@ -12,58 +12,16 @@ through the first linear map.
 `normalized("mean")`   D^-1 A, a weighted mean of the incoming rows
 `normalized("sum")`    A itself
 =====================  =========================================================
-
-Every product runs on `embedding_bag`, which is a CSR product with prefetching: on
-two cores it takes a third of the time of `torch.sparse`'s own CSR kernel.
 """
 
 from collections.abc import Callable
 from functools import cached_property
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
 
+from dsgrl.graph.kernels import Pattern, count_to_pointer, multiply
 from dsgrl.typing import NormalizationName
-
-# Edges handled at once in the gradient to learned weights: two gathered blocks of
-# this many rows stay in the cache.
-EDGE_BLOCK = 8192
-
-
-class Pattern:
-    """Where the non-zeros are: compressed rows, and the transpose built on demand.
-
-    Args:
-        rowptr: where each row begins in `col` [R + 1].
-        col: column of each entry, row by row [E].
-        num_cols: number of columns C.
-    """
-
-    def __init__(self, rowptr: Tensor, col: Tensor, num_cols: int) -> None:
-        self.rowptr = rowptr
-        self.col = col
-        self.num_rows = rowptr.numel() - 1
-        self.num_cols = num_cols
-
-    @cached_property
-    def row(self) -> Tensor:
-        """Row of each entry [E]."""
-        counts = self.rowptr.diff().long()
-        rows = torch.arange(self.num_rows, dtype=self.col.dtype, device=counts.device)
-        return rows.repeat_interleave(counts)
-
-    @cached_property
-    def order(self) -> Tensor:
-        """Entries in the order of the transpose's rows [E]."""
-        return torch.argsort(self.col, stable=True)
-
-    @cached_property
-    def transpose(self) -> "Pattern":
-        """The pattern of the transposed matrix [C, R]."""
-        rowptr = _count_to_pointer(self.col, self.num_cols)
-        return Pattern(rowptr, self.row[self.order], self.num_rows)
 
 
 class Adjacency:
@@ -102,7 +60,7 @@ class Adjacency:
         order = torch.argsort(target * max(sources, 1) + source, stable=True)
         index_type = _index_type(max(order.numel(), sources, targets))
         pattern = Pattern(
-            _count_to_pointer(target, targets).to(index_type),
+            count_to_pointer(target, targets).to(index_type),
             source[order].to(index_type),
             sources,
         )
@@ -200,81 +158,10 @@ def propagate(adjacency: Adjacency, h: Tensor) -> Tensor:
     cols = adjacency.shape[1]
     if h.size(0) != cols:
         raise ValueError(f"propagate: got {h.size(0)} rows, the matrix has {cols}")
-    value, pattern = adjacency.value, adjacency.pattern
-    fixed = None if value.requires_grad and torch.is_grad_enabled() else adjacency
-    result: Tensor = _Propagate.apply(h, value, pattern, fixed)  # type: ignore[no-untyped-call]
-    return result
-
-
-class _Propagate(torch.autograd.Function):
-    """A H with gradients to H and, if they are learned, to the weights of A."""
-
-    @staticmethod
-    def forward(
-        ctx: FunctionCtx,
-        h: Tensor,
-        value: Tensor,
-        pattern: Pattern,
-        fixed: Adjacency | None,
-    ) -> Tensor:
-        ctx.pattern, ctx.fixed = pattern, fixed  # type: ignore[attr-defined]
-        if fixed is None:
-            ctx.save_for_backward(h, value)
-        return _product(pattern, value.detach(), h.detach())
-
-    @staticmethod
-    @once_differentiable
-    def backward(
-        ctx: FunctionCtx, grad: Tensor
-    ) -> tuple[Tensor | None, Tensor | None, None, None]:
-        pattern: Pattern = ctx.pattern  # type: ignore[attr-defined]
-        fixed: Adjacency | None = ctx.fixed  # type: ignore[attr-defined]
-        grad_h = grad_value = None
-        if fixed is not None:
-            by_column = fixed.value_by_column
-        else:
-            h, value = ctx.saved_tensors  # type: ignore[attr-defined]
-            by_column = value[pattern.order]
-            grad_value = _dot_ends(pattern, grad, h).to(value.dtype)
-        if ctx.needs_input_grad[0]:  # type: ignore[attr-defined]
-            grad_h = _product(pattern.transpose, by_column, grad)
-        return grad_h, grad_value, None, None
-
-
-def _product(pattern: Pattern, value: Tensor, h: Tensor) -> Tensor:
-    """Multiply one CSR matrix by dense rows [C, ...] -> [R, ...]."""
-    shape = (pattern.num_rows, *h.shape[1:])
-    if pattern.col.numel() == 0 or h.numel() == 0:
-        return h.new_zeros(shape)
-    flat = F.embedding_bag(
-        pattern.col,
-        h.reshape(h.size(0), -1).contiguous(),
-        pattern.rowptr,
-        mode="sum",
-        per_sample_weights=value.to(h.dtype),
-        include_last_offset=True,
-    )
-    # Not a view, so that `activate` may overwrite it without autograd's copies.
-    result: Tensor = torch.ops.aten._unsafe_view(flat, shape)
-    return result
-
-
-def _dot_ends(pattern: Pattern, grad: Tensor, h: Tensor) -> Tensor:
-    """Return grad[row] . h[col] for every entry [E], a block of entries at a time."""
-    grad, h = grad.reshape(grad.size(0), -1), h.reshape(h.size(0), -1)
-    result = h.new_empty(pattern.col.numel())
-    for start in range(0, result.numel(), EDGE_BLOCK):
-        block = slice(start, start + EDGE_BLOCK)
-        received = grad.index_select(0, pattern.row[block])
-        sent = h.index_select(0, pattern.col[block])
-        torch.sum(received.mul_(sent), dim=1, out=result[block])
-    return result
-
-
-def _count_to_pointer(index: Tensor, size: int) -> Tensor:
-    """Turn unsorted row numbers into CSR row pointers [size + 1]."""
-    counts = torch.bincount(index.long(), minlength=size)
-    return F.pad(counts.cumsum(0), (1, 0)).to(index.dtype)
+    value = adjacency.value
+    needs_transpose = h.requires_grad and not value.requires_grad
+    by_column = adjacency.value_by_column if needs_transpose else None
+    return multiply(adjacency.pattern, value, h, by_column)
 
 
 def _index_type(largest: int) -> torch.dtype:
@@ -283,7 +170,9 @@ def _index_type(largest: int) -> torch.dtype:
 
 def _inverse_or_zero(degree: Tensor, power: float) -> Tensor:
     """Return degree ** -power, and 0 for nodes without weight."""
-    return degree.pow(-power).masked_fill(degree <= 0, 0.0)
+    has_weight = degree > 0
+    # Masked before the power, too: the gradient of 0 ** -power is not a number.
+    return degree.where(has_weight, 1.0).pow(-power) * has_weight
 
 
 def _row_sums(adjacency: Adjacency) -> Tensor:
@@ -300,6 +189,8 @@ def _add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
     has_loop = torch.zeros(num_nodes, dtype=torch.bool, device=adjacency.device)
     has_loop[edge_index[0][edge_index[0] == edge_index[1]]] = True
     missing = nodes[~has_loop]
+    if not missing.numel():
+        return adjacency
     return Adjacency.from_edge_index(
         torch.cat([edge_index, missing.expand(2, -1)], dim=1),
         torch.cat([adjacency.value, adjacency.value.new_ones(missing.numel())]),

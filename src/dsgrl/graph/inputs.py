@@ -86,6 +86,27 @@ def as_graph(data: Any, *, structural_columns: int | None = None) -> Graph:
     return Graph(_check_features(x, num_nodes), adjacency)
 
 
+def reorder_columns(graph: Graph, names: list[str], wanted: list[str]) -> Graph:
+    """Put feature columns called `names` into the order `wanted`.
+
+    Raises:
+        InputError: if they are not the same columns.
+    """
+    if names == wanted:
+        return graph
+    missing = [name for name in wanted if name not in set(names)]
+    extra = [name for name in names if name not in set(wanted)]
+    if missing or extra:
+        wrong = f"lacks '{missing[0]}'" if missing else f"has '{extra[0]}' too much"
+        raise InputError(
+            f"the graph's columns differ from those of training: it {wrong} "
+            f"({len(missing)} missing, {len(extra)} too many)"
+        )
+    x = graph.x.to_dense() if isinstance(graph.x, Adjacency) else graph.x
+    position = {name: i for i, name in enumerate(names)}
+    return Graph(x[:, [position[name] for name in wanted]], graph.adjacency)
+
+
 def _count_nodes(data: Any) -> int:
     x = getattr(data, "x", None)
     num_nodes = x.size(0) if x is not None else data.num_nodes

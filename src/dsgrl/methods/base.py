@@ -1,6 +1,6 @@
 """The interface every method keeps: a loss to train on and an embedding to return."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
@@ -8,6 +8,7 @@ from dsgrl.graph import Graph
 from dsgrl.typing import LossTerms
 
 Level = Literal["node", "graph", "hetero"]
+Range = tuple[float, float, Literal["linear", "log"]]
 
 
 class Method(nn.Module):
@@ -18,12 +19,12 @@ class Method(nn.Module):
     Attributes:
         levels: what it can embed.
         uses_labels: whether it may see training labels; ours never do.
-        search_space: per hyper-parameter, the values a search may try.
+        search_space: per hyper-parameter, lowest and highest value and the scale.
     """
 
     levels: ClassVar[frozenset[Level]]
     uses_labels: ClassVar[bool] = False
-    search_space: ClassVar[dict[str, Any]]
+    search_space: ClassVar[dict[str, Range]]
 
     def training_loss(self, batch: Graph) -> LossTerms:
         """Return the terms to minimise on this batch."""

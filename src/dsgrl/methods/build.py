@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from torch import nn
 
-from dsgrl.augment import FeatureAugmenter
+from dsgrl.augment import FeatureAugmenter, TopologyAugmenter
 from dsgrl.encode import Encoder, PyGEncoder
 from dsgrl.methods.dsgrl import DSGRLMethod
 from dsgrl.typing import (
@@ -19,6 +19,7 @@ from dsgrl.typing import (
     NormName,
     RegularizerName,
     ScalingName,
+    SimilarityName,
 )
 
 Rule = tuple[Callable[[Any], bool], str]
@@ -62,6 +63,11 @@ _RULES: dict[str, Rule] = {
     "num_layers": _COUNT,
     "augment_channels": _COUNT,
     "augment_layers": _COUNT,
+    "topology_layers": _COUNT,
+    "edges_per_node": _COUNT,
+    "refresh": _COUNT,
+    "similarity": _one_of(*get_args(SimilarityName)),
+    "keep_edges": _one_of(False, True),
     "max_epochs": _COUNT,
     "patience": _COUNT,
     "check_every": _COUNT,
@@ -112,18 +118,32 @@ def build_dsgrl(parameters: Mapping[str, Any], in_channels: int) -> DSGRLMethod:
         parameters: as `DSGRL.get_params()`, checked.
         in_channels: F.
     """
-    augmenter = FeatureAugmenter(
-        in_channels,
-        parameters["augment_channels"],
-        num_layers=parameters["augment_layers"],
-        dropout=parameters["dropout"],
-    )
+    augment, width = parameters["augment"], parameters["augment_channels"]
+    features = topology = None
+    if augment in ("feature", "both"):
+        features = FeatureAugmenter(
+            in_channels,
+            width,
+            num_layers=parameters["augment_layers"],
+            dropout=parameters["dropout"],
+        )
+    if augment in ("topology", "both"):
+        topology = TopologyAugmenter(
+            in_channels,
+            width,
+            num_layers=parameters["topology_layers"],
+            edges_per_node=parameters["edges_per_node"],
+            similarity=parameters["similarity"],
+            keep_edges=parameters["keep_edges"],
+            refresh=parameters["refresh"],
+            dropout=parameters["dropout"],
+        )
     encoder: nn.Module
     if isinstance(parameters["encoder"], nn.Module):
         encoder = PyGEncoder(parameters["encoder"])
     else:
         encoder = Encoder(
-            parameters["augment_channels"],
+            in_channels if features is None else width,
             parameters["hidden_channels"] or parameters["out_channels"],
             parameters["out_channels"],
             num_layers=parameters["num_layers"],
@@ -133,7 +153,8 @@ def build_dsgrl(parameters: Mapping[str, Any], in_channels: int) -> DSGRLMethod:
             jump=parameters["jump"],
         )
     return DSGRLMethod(
-        augmenter,
+        features,
+        topology,
         encoder,
         aggregate=parameters["aggregate"],
         objective_options={

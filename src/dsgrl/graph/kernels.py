@@ -1,0 +1,173 @@
+"""The hot kernels: products of a sparse and a dense matrix, and their gradients.
+
+A `Pattern` says where the non-zeros of a matrix are, in compressed rows; its
+transpose is built once and kept. Every product runs on `embedding_bag`, which is a
+CSR product with prefetching: on two cores it takes a third of the time of
+`torch.sparse`'s own CSR kernel.
+"""
+
+from functools import cached_property
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+# Edges handled at once in the gradient to learned weights: two gathered blocks of
+# this many rows stay in the cache.
+EDGE_BLOCK = 8192
+
+
+class Pattern:
+    """Where the non-zeros are: compressed rows, and the transpose built on demand.
+
+    Args:
+        rowptr: where each row begins in `col` [R + 1].
+        col: column of each entry, row by row [E].
+        num_cols: number of columns C.
+    """
+
+    def __init__(self, rowptr: Tensor, col: Tensor, num_cols: int) -> None:
+        self.rowptr = rowptr
+        self.col = col
+        self.num_rows = rowptr.numel() - 1
+        self.num_cols = num_cols
+
+    @cached_property
+    def row(self) -> Tensor:
+        """Row of each entry [E]."""
+        counts = self.rowptr.diff().long()
+        rows = torch.arange(self.num_rows, dtype=self.col.dtype, device=counts.device)
+        return rows.repeat_interleave(counts)
+
+    @cached_property
+    def order(self) -> Tensor:
+        """Entries in the order of the transpose's rows [E]."""
+        return torch.argsort(self.col, stable=True)
+
+    @cached_property
+    def transpose(self) -> "Pattern":
+        """The pattern of the transposed matrix [C, R]."""
+        rowptr = count_to_pointer(self.col, self.num_cols)
+        return Pattern(rowptr, self.row[self.order], self.num_rows)
+
+
+def multiply(
+    pattern: Pattern, value: Tensor, h: Tensor, value_by_column: Tensor | None
+) -> Tensor:
+    """Multiply a sparse matrix by dense rows, A H [R, ...].
+
+    Args:
+        pattern: where the entries of A [R, C] are.
+        value: their weights [E]; they may require a gradient.
+        h: dense rows [C, ...].
+        value_by_column: the weights in the transpose's order, needed for a gradient
+            to `h` if the weights are not learned.
+    """
+    result: Tensor = _Multiply.apply(  # type: ignore[no-untyped-call]
+        h, value, pattern, value_by_column
+    )
+    return result
+
+
+class _Multiply(torch.autograd.Function):
+    """A H with gradients to H and, if they are learned, to the weights of A."""
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx,
+        h: Tensor,
+        value: Tensor,
+        pattern: Pattern,
+        value_by_column: Tensor | None,
+    ) -> Tensor:
+        ctx.pattern = pattern  # type: ignore[attr-defined]
+        ctx.value_by_column = value_by_column  # type: ignore[attr-defined]
+        if value.requires_grad:
+            ctx.save_for_backward(h, value)
+        return _product(pattern, value.detach(), h.detach())
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: FunctionCtx, grad: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, None, None]:
+        pattern: Pattern = ctx.pattern  # type: ignore[attr-defined]
+        by_column: Tensor | None = ctx.value_by_column  # type: ignore[attr-defined]
+        needs_h, needs_value, *_ = ctx.needs_input_grad  # type: ignore[attr-defined]
+        grad_h = grad_value = None
+        if needs_value:
+            h, value = ctx.saved_tensors  # type: ignore[attr-defined]
+            by_column = value.detach()[pattern.order]
+            grad_value = _dot_ends(pattern, grad, h.detach()).to(value.dtype)
+        if needs_h:
+            assert by_column is not None
+            grad_h = _product(pattern.transpose, by_column, grad)
+        return grad_h, grad_value, None, None
+
+
+def dot_ends(pattern: Pattern, h: Tensor) -> Tensor:
+    """Inner product of the two ends of every entry, h_row . h_col [E].
+
+    Args:
+        pattern: pairs of nodes [N, N].
+        h: one vector per node [N, D].
+    """
+    result: Tensor = _DotEnds.apply(h, pattern)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _DotEnds(torch.autograd.Function):
+    """h_row . h_col; the gradient is two sparse products, not two scattered sums."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, h: Tensor, pattern: Pattern) -> Tensor:
+        ctx.pattern = pattern  # type: ignore[attr-defined]
+        ctx.save_for_backward(h)
+        return _dot_ends(pattern, h.detach(), h.detach())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
+        pattern: Pattern = ctx.pattern  # type: ignore[attr-defined]
+        (h,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        h = h.detach()
+        by_column = grad[pattern.order]
+        grad_h = _product(pattern, grad, h)
+        return grad_h.add_(_product(pattern.transpose, by_column, h)), None
+
+
+def _product(pattern: Pattern, value: Tensor, h: Tensor) -> Tensor:
+    """Multiply one CSR matrix by dense rows [C, ...] -> [R, ...]."""
+    shape = (pattern.num_rows, *h.shape[1:])
+    if pattern.col.numel() == 0 or h.numel() == 0:
+        return h.new_zeros(shape)
+    flat = F.embedding_bag(
+        pattern.col,
+        h.reshape(h.size(0), -1).contiguous(),
+        pattern.rowptr,
+        mode="sum",
+        per_sample_weights=value.to(h.dtype),
+        include_last_offset=True,
+    )
+    # Not a view, so that `activate` may overwrite it without autograd's copies.
+    result: Tensor = torch.ops.aten._unsafe_view(flat, shape)
+    return result
+
+
+def _dot_ends(pattern: Pattern, grad: Tensor, h: Tensor) -> Tensor:
+    """Return grad[row] . h[col] for every entry [E], a block of entries at a time."""
+    grad, h = grad.reshape(grad.size(0), -1), h.reshape(h.size(0), -1)
+    result = h.new_empty(pattern.col.numel())
+    for start in range(0, result.numel(), EDGE_BLOCK):
+        block = slice(start, start + EDGE_BLOCK)
+        received = grad.index_select(0, pattern.row[block])
+        sent = h.index_select(0, pattern.col[block])
+        torch.sum(received.mul_(sent), dim=1, out=result[block])
+    return result
+
+
+def count_to_pointer(index: Tensor, size: int) -> Tensor:
+    """Turn unsorted row numbers into CSR row pointers [size + 1]."""
+    counts = torch.bincount(index.long(), minlength=size)
+    return F.pad(counts.cumsum(0), (1, 0)).to(index.dtype)

@@ -1,0 +1,193 @@
+import pytest
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from dsgrl.augment import TopologyAugmenter
+from dsgrl.augment.topology import most_similar
+from dsgrl.estimator import DSGRL
+from dsgrl.graph import Adjacency, Graph, as_graph
+from dsgrl.methods import DSGRLMethod, build_dsgrl
+
+similarities = pytest.mark.parametrize("similarity", ["cosine", "inner"])
+
+
+def augmenter(**changes: object) -> TopologyAugmenter:
+    options = {"edges_per_node": 5, **changes}
+    return TopologyAugmenter(12, 8, **options)  # type: ignore[arg-type]
+
+
+def method(augment: str) -> DSGRLMethod:
+    parameters = DSGRL(
+        augment=augment,  # type: ignore[arg-type]
+        out_channels=4,
+        augment_channels=8,
+        edges_per_node=5,
+    ).get_params(deep=False)
+    return build_dsgrl(parameters, 12)
+
+
+def dense_view(h: Tensor, k: int) -> Tensor:
+    """The paper's formula with N x N matrices, limited to the row's k largest."""
+    similarity = h @ h.t()
+    above = similarity > similarity.mean(dim=1, keepdim=True)
+    largest = torch.zeros_like(above)
+    largest.scatter_(1, similarity.topk(min(k, h.size(0)), dim=1).indices, True)
+    kept = above & largest
+    kept = kept | kept.t()
+    weight = torch.where(kept, similarity.clamp_min(0), 0.0)
+    return weight / weight.sum(dim=1, keepdim=True).clamp_min(1e-12)
+
+
+@similarities
+@pytest.mark.parametrize("k", [1, 5, 60])
+def test_topology__equals_the_dense_formula_values_and_gradients(
+    similarity: str, k: int, community_graph: Data
+) -> None:
+    graph = as_graph(community_graph)
+    learner = augmenter(similarity=similarity, edges_per_node=k)
+    target = torch.randn(60, 60)
+    found = learner(graph).to_dense()
+    expected = dense_view(learner.represent(graph), k)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    parameters = list(learner.parameters())
+    ours, theirs = (
+        torch.autograd.grad((view * target).sum(), parameters, allow_unused=True)
+        for view in (
+            learner(graph).to_dense(),
+            dense_view(learner.represent(graph), k),
+        )
+    )
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+@similarities
+def test_topology__rows_sum_to_one(similarity: str, community_graph: Data) -> None:
+    learned = augmenter(similarity=similarity)(as_graph(community_graph))
+    torch.testing.assert_close(learned.to_dense().sum(1), torch.ones(60))
+
+
+@pytest.mark.parametrize("block", [60, 7 * 60, 1 << 24])
+def test_most_similar__does_not_depend_on_block(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    h = torch.randn(60, 4)
+    whole = {tuple(pair) for pair in most_similar(h, 6).t().tolist()}
+    monkeypatch.setattr("dsgrl.augment.topology.BLOCK_ELEMENTS", block)
+    assert {tuple(pair) for pair in most_similar(h, 6).t().tolist()} == whole
+
+
+def test_most_similar__above_the_mean_and_at_most_k() -> None:
+    h = torch.randn(40, 5)
+    source, row = most_similar(h, 7)
+    similarity = h @ h.t()
+    assert (similarity[row, source] > similarity.mean(1)[row]).all()
+    assert torch.bincount(row).max() <= 7
+
+
+def test_topology__permuting_nodes_permutes_learned_edges(
+    community_graph: Data,
+) -> None:
+    learner = augmenter().eval()
+    order = torch.randperm(60)
+    moved = Data(
+        x=community_graph.x[order],
+        edge_index=order.argsort()[community_graph.edge_index],
+    )
+    one = learner(as_graph(community_graph)).to_dense()
+    other = learner(as_graph(moved)).to_dense()
+    torch.testing.assert_close(other, one[order][:, order], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("augment", ["topology", "both"])
+def test_topology__full_loss_reaches_every_augmenter_parameter(
+    augment: str, community_graph: Data
+) -> None:
+    model = method(augment)
+    model.training_loss(as_graph(community_graph)).total.backward()
+    assert model.topology is not None
+    for name, parameter in model.topology.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().max() > 1e-8, name
+
+
+@pytest.mark.parametrize("augment", ["topology", "both"])
+def test_topology__learned_weights_change_z2_only(
+    augment: str, community_graph: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = method(augment).eval()
+    graph = as_graph(community_graph)
+    z1, z2 = model.encode(graph).unbind(1)
+    learn = model.topology.forward  # type: ignore[union-attr]
+
+    def other_weights(graph: Graph) -> Adjacency:
+        learned = learn(graph)
+        return learned.with_value(learned.value * torch.rand(learned.num_edges))
+
+    monkeypatch.setattr(model.topology, "forward", other_weights)
+    other1, other2 = model.encode(graph).unbind(1)
+    torch.testing.assert_close(z1, other1)
+    assert not torch.allclose(z2, other2, atol=1e-4)
+
+
+def test_topology__view_1_is_the_identity(community_graph: Data) -> None:
+    model = method("topology").eval()
+    graph = as_graph(community_graph)
+    (first, x1), (second, x2) = model.views(graph)
+    assert first is graph.adjacency
+    assert second is not graph.adjacency
+    assert x1 is x2 is graph.x
+    torch.testing.assert_close(
+        model.encode(graph)[:, 0], model.encoder(graph.adjacency, graph.x)
+    )
+
+
+def test_topology__pairs_are_looked_up_every_few_steps(community_graph: Data) -> None:
+    graph = as_graph(community_graph)
+    learner = augmenter(refresh=3)
+    patterns = [learner(graph).pattern for _ in range(4)]
+    assert patterns[0] is patterns[1] is patterns[2]
+    assert patterns[3] is not patterns[2]
+    other = as_graph(Data(x=graph.x[:20], edge_index=torch.tensor([[0], [1]])))
+    assert learner(other).shape == (20, 20)
+
+
+def test_topology__weights_learn_between_look_ups(community_graph: Data) -> None:
+    graph = as_graph(community_graph)
+    learner = augmenter(refresh=100)
+    optimizer = torch.optim.SGD(learner.parameters(), lr=1.0)
+    before = learner(graph)
+    (before.value * torch.randn(before.num_edges)).sum().backward()
+    optimizer.step()
+    after = learner(graph)
+    assert after.pattern is before.pattern
+    assert not torch.allclose(after.value, before.value)
+
+
+def test_topology__keeps_original_edges_if_asked(community_graph: Data) -> None:
+    graph = as_graph(community_graph)
+    original = {tuple(pair) for pair in graph.adjacency.edge_index.t().tolist()}
+    for keep in (True, False):
+        learned = augmenter(keep_edges=keep)(graph).edge_index.t().tolist()
+        assert ({tuple(pair) for pair in learned} >= original) == keep
+
+
+def test_topology__sparse_features_give_the_same_graph(community_graph: Data) -> None:
+    graph = as_graph(community_graph)
+    sparse = Graph(Adjacency.from_dense(graph.x), graph.adjacency)
+    learner = augmenter().eval()
+    torch.testing.assert_close(
+        learner(sparse).to_dense(), learner(graph).to_dense(), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_topology__zero_features_are_no_trouble(community_graph: Data) -> None:
+    model = method("both")
+    empty = Data(x=torch.zeros(60, 12), edge_index=community_graph.edge_index)
+    loss = model.training_loss(as_graph(empty)).total
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert all(
+        p.grad is None or torch.isfinite(p.grad).all() for p in model.parameters()
+    )
