@@ -113,6 +113,10 @@ def embed(
     model: Annotated[
         Path | None, typer.Option(help="Folder to save the model to.")
     ] = None,
+    views: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the learned features and edges (parquet)."),
+    ] = None,
     directed: DirectedOption = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
     data: DataOption = None,
@@ -120,7 +124,12 @@ def embed(
     """Learn from a graph and write one vector per node."""
     from dsgrl.estimator import DSGRL
     from dsgrl.graph.files import read_graph
-    from dsgrl.graph.saving import check_embeddings_path, check_writable
+    from dsgrl.graph.saving import (
+        check_embeddings_path,
+        check_views_path,
+        check_writable,
+        write_views,
+    )
     from dsgrl.train.folder import check_model_path
 
     if dim % 2:
@@ -131,6 +140,8 @@ def embed(
     if model is not None:
         check_model_path(model)
         check_writable(model.parent)
+    if views is not None:
+        check_views_path(views)
     loaded = read_graph(graph, nodes, directed=directed, data_folder=data)
     estimator = DSGRL(
         augment=augment,
@@ -146,7 +157,9 @@ def embed(
     _write(out, loaded, z)
     if model is not None:
         estimator.save(model)
-    saved = f" and {model}/" if model else ""
+    if views is not None:
+        write_views(views, _ids(loaded, z), estimator.views(loaded))
+    saved = "".join(f" and {folder}/" for folder in (model, views) if folder)
     console.print(
         f"{z.shape[0]} nodes, {z.shape[1]} columns, kept epoch {estimator.epoch_}: "
         f"wrote {out}{saved}",
@@ -181,12 +194,16 @@ def transform(
 def _write(out: Path, data: Any, z: Any) -> None:
     from dsgrl.graph.saving import write_embeddings
 
-    ids = getattr(data, "ids", None)
     names = getattr(data, "label_names", None)
     labels = None
     if names is not None:
         labels = [names[i] if i >= 0 else None for i in data.y.tolist()]
-    write_embeddings(out, list(range(len(z))) if ids is None else ids, z, labels)
+    write_embeddings(out, _ids(data, z), z, labels)
+
+
+def _ids(data: Any, z: Any) -> list[Any]:
+    ids = getattr(data, "ids", None)
+    return list(range(len(z))) if ids is None else list(ids)
 
 
 @app.command("list", epilog="Example: dsgrl list")

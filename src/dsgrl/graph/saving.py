@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from dsgrl.typing import FloatArray, InputError
+from dsgrl.typing import FloatArray, InputError, View
 
 EMBEDDING_SUFFIXES = (".parquet", ".npy", ".npz", ".csv")
+VIEW_FILES = {f"{kind}{n}.parquet" for kind in ("edges", "features") for n in (1, 2)}
 
 
 @contextmanager
@@ -94,6 +95,54 @@ def check_writable(folder: Path) -> None:
     (folder / ".dsgrl-write-test").unlink(missing_ok=True)
 
 
+def check_views_path(folder: Path) -> None:
+    """Refuse to replace a folder that holds anything but written views."""
+    if folder.is_file():
+        raise InputError(f"{folder}: is a file, expected a folder for the views")
+    if folder.is_dir() and {path.name for path in folder.iterdir()} - VIEW_FILES:
+        raise InputError(
+            f"{folder}: holds other files, expected a new or empty folder, or views "
+            f"to replace"
+        )
+    check_writable(folder.parent)
+
+
+def write_views(folder: Path, ids: Sequence[Any], views: Sequence[View]) -> None:
+    """Write learned views as tables: `features1.parquet`, `edges1.parquet`, ...
+
+    Args:
+        folder: where to; replaced as a whole when all is written.
+        ids: one id per node, used for rows and for both ends of every edge.
+        views: the learned views.
+    """
+    check_views_path(folder)
+    nodes = pa.array(ids)
+    with written_beside(folder) as part:
+        part.mkdir()
+        for number, view in enumerate(views, start=1):
+            source, target = (
+                nodes.take(pa.array(end.numpy())) for end in view.edge_index
+            )
+            edges = {
+                "source": source,
+                "target": target,
+                "weight": view.edge_weight.numpy(),
+            }
+            pyarrow.parquet.write_table(
+                pa.table(edges), part / f"edges{number}.parquet"
+            )
+            features = {"id": nodes, "features": _as_lists(view.x.numpy())}
+            pyarrow.parquet.write_table(
+                pa.table(features), part / f"features{number}.parquet"
+            )
+
+
+def _as_lists(matrix: FloatArray) -> pa.Array:
+    """Hold a matrix [N, D] as one list of D numbers per row."""
+    flat = pa.array(np.ascontiguousarray(matrix).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])
+
+
 def write_embeddings(
     path: Path,
     ids: Sequence[Any],
@@ -127,8 +176,5 @@ def write_embeddings(
                 columns.update({f"z{i}": z[:, i] for i in range(z.shape[1])})
                 pyarrow.csv.write_csv(pa.table(columns), part)
             else:
-                flat = pa.array(np.ascontiguousarray(z).reshape(-1))
-                columns["embedding"] = pa.FixedSizeListArray.from_arrays(
-                    flat, z.shape[1]
-                )
+                columns["embedding"] = _as_lists(z)
                 pyarrow.parquet.write_table(pa.table(columns), part)
