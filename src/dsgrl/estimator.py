@@ -67,7 +67,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         augment_layers: layers of each feature augmenter.
         topology_layers: layers of the GNN whose similarities are the learned edges.
         edges_per_node: the most learned edges per node, before both directions are
-            taken together.
+            taken together; None for every pair above the row's mean (small graphs).
         similarity: "cosine", or "inner" for plain inner products.
         keep_edges: keep the original edges among the learned ones.
         refresh: training steps between two look-ups of the learned edges.
@@ -117,7 +117,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         augment_channels: int = 256,
         augment_layers: int = 1,
         topology_layers: int = 2,
-        edges_per_node: int = 16,
+        edges_per_node: int | None = 16,
         similarity: SimilarityName = "cosine",
         keep_edges: bool = False,
         refresh: int = 5,
@@ -327,6 +327,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _as_view(adjacency: Adjacency, x: Tensor | Adjacency) -> View:
     dense = x.to_dense() if isinstance(x, Adjacency) else x
+    adjacency = adjacency.materialize()
     return View(dense.cpu(), adjacency.edge_index.cpu(), adjacency.value.cpu())
 
 

@@ -11,8 +11,11 @@ def test_augmenter__views_differ_from_the_start() -> None:
 
 
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
-def test_augmenter__each_view_is_its_own_network(num_layers: int) -> None:
-    augmenter = FeatureAugmenter(7, 5, num_layers=num_layers)
+@pytest.mark.parametrize("hidden", [None, 9])
+def test_augmenter__each_view_is_its_own_network(
+    num_layers: int, hidden: int | None
+) -> None:
+    augmenter = FeatureAugmenter(7, 5, num_layers=num_layers, hidden_channels=hidden)
     for bias in augmenter.biases:
         torch.nn.init.normal_(bias)
     x = torch.randn(20, 7)

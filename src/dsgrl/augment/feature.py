@@ -18,7 +18,8 @@ class FeatureAugmenter(nn.Module):
 
     Args:
         in_channels: width F of the input features.
-        augment_channels: width D1 of an augmented view, and of the layers between.
+        augment_channels: width D1 of an augmented view.
+        hidden_channels: width between the layers; `augment_channels` if None.
         num_layers: layers of each network.
         dropout: share dropped after each layer while training.
     """
@@ -30,11 +31,13 @@ class FeatureAugmenter(nn.Module):
         in_channels: int,
         augment_channels: int,
         *,
+        hidden_channels: int | None = None,
         num_layers: int = 1,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        widths = [in_channels, *[augment_channels] * num_layers]
+        hidden = [hidden_channels or augment_channels] * (num_layers - 1)
+        widths = [in_channels, *hidden, augment_channels]
         self.weights = nn.ParameterList(
             torch.empty(a, self.num_views, b) for a, b in itertools.pairwise(widths)
         )

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dsgrl.augment.above_mean import AboveMean
 from dsgrl.encode import Encoder
 from dsgrl.graph import Adjacency, Graph, Pattern, dot_ends
 from dsgrl.typing import SimilarityName
@@ -31,7 +32,8 @@ class TopologyAugmenter(nn.Module):
         in_channels: width F of the input features.
         augment_channels: width D1 of the representation H.
         num_layers: layers K of the GNN that makes H.
-        edges_per_node: the most edges kept per row.
+        edges_per_node: the most edges kept per row; None keeps every pair above the
+            row's mean, as the paper's equation (for graphs where N^2 work is fine).
         similarity: "cosine", or "inner" for the paper's plain inner product.
         keep_edges: keep the original edges among the learned ones.
         refresh: training steps between two look-ups of the pairs.
@@ -44,7 +46,7 @@ class TopologyAugmenter(nn.Module):
         augment_channels: int,
         *,
         num_layers: int = 2,
-        edges_per_node: int = 16,
+        edges_per_node: int | None = 16,
         similarity: SimilarityName = "cosine",
         keep_edges: bool = False,
         refresh: int = 5,
@@ -68,6 +70,8 @@ class TopologyAugmenter(nn.Module):
     def forward(self, graph: Graph) -> Adjacency:
         """Return the learned graph A' [N, N], its rows summing to 1."""
         h = self.represent(graph)
+        if self.edges_per_node is None:
+            return AboveMean(h)
         pattern = self._pattern(graph, h.detach())
         return Adjacency(pattern, F.relu(dot_ends(pattern, h))).normalized("mean")
 
@@ -88,6 +92,7 @@ class TopologyAugmenter(nn.Module):
         return self._known[1]
 
     def _look_up(self, graph: Graph, h: Tensor) -> Pattern:
+        assert self.edges_per_node is not None
         pairs = most_similar(h, self.edges_per_node)
         if self.keep_edges:
             pairs = torch.cat([pairs, graph.adjacency.edge_index], dim=1)

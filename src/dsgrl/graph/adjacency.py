@@ -105,6 +105,10 @@ class Adjacency:
         """The weights in the transpose's order [E]; only for weights not learned."""
         return self.value[self.pattern.order]
 
+    def materialize(self) -> "Adjacency":
+        """Return the graph with all its entries held, as this one has them already."""
+        return self
+
     def with_value(self, value: Tensor) -> "Adjacency":
         """Return the same pattern with other weights [E]."""
         return Adjacency(self.pattern, value)
@@ -126,6 +130,12 @@ class Adjacency:
         index = self.pattern.row.long() * cols + self.pattern.col.long()
         flat = torch.zeros(rows * cols, dtype=self.value.dtype, device=self.device)
         return flat.index_add(0, index, self.value).view(rows, cols)
+
+    def multiply(self, h: Tensor) -> Tensor:
+        """Return A H for dense rows [C, ...]; see `propagate`."""
+        needs_transpose = h.requires_grad and not self.value.requires_grad
+        by_column = self.value_by_column if needs_transpose else None
+        return multiply(self.pattern, self.value, h, by_column)
 
     def normalized(self, kind: NormalizationName) -> "Adjacency":
         """Return the normalised matrix; computed once per kind and kept.
@@ -158,10 +168,7 @@ def propagate(adjacency: Adjacency, h: Tensor) -> Tensor:
     cols = adjacency.shape[1]
     if h.size(0) != cols:
         raise ValueError(f"propagate: got {h.size(0)} rows, the matrix has {cols}")
-    value = adjacency.value
-    needs_transpose = h.requires_grad and not value.requires_grad
-    by_column = adjacency.value_by_column if needs_transpose else None
-    return multiply(adjacency.pattern, value, h, by_column)
+    return adjacency.multiply(h)
 
 
 def _index_type(largest: int) -> torch.dtype:

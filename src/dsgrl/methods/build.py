@@ -64,7 +64,10 @@ _RULES: dict[str, Rule] = {
     "augment_channels": _COUNT,
     "augment_layers": _COUNT,
     "topology_layers": _COUNT,
-    "edges_per_node": _COUNT,
+    "edges_per_node": (
+        lambda value: value is None or _is_count(value),
+        "a whole number from 1, or None",
+    ),
     "refresh": _COUNT,
     "similarity": _one_of(*get_args(SimilarityName)),
     "keep_edges": _one_of(False, True),

@@ -6,7 +6,16 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-SHOWN = ("loss", "invariance", "variance", "covariance", "orthogonality", "link_auc")
+# Short, so that a line of 80 columns holds them all.
+SHOWN = {
+    "loss": "loss",
+    "invariance": "inv",
+    "variance": "var",
+    "covariance": "cov",
+    "orthogonality": "orth",
+    "link_auc": "links",
+    "effective_rank": "rank",
+}
 
 
 @contextmanager
@@ -19,8 +28,7 @@ def progress_bar(
         yield None
         return
     columns = (
-        TextColumn("training"),
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=8),
         MofNCompleteColumn(),
         TextColumn("{task.description}"),
     )
@@ -30,8 +38,9 @@ def progress_bar(
 
         def report(row: dict[str, float]) -> None:
             last.update(row)
-            terms = (f"{name} {last[name]:.3g}" for name in SHOWN if name in last)
-            rank = f"rank {row['effective_rank']:.1f}"
-            progress.update(task, advance=1, description="  ".join([*terms, rank]))
+            shown = (
+                f"{s} {last[name]:.2g}" for name, s in SHOWN.items() if name in last
+            )
+            progress.update(task, advance=1, description=" ".join(shown))
 
         yield report
