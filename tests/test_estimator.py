@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
 from dsgrl import DSGRL
+from dsgrl.train import DivergenceError
 from dsgrl.typing import InputError
 
 SMALL: dict[str, Any] = {"out_channels": 4, "augment_channels": 6, "epochs": 3}
@@ -385,3 +386,109 @@ def test_injected_encoder__fits_and_is_asked_for_again(
 def test_device__unknown_is_refused(community_graph: Data) -> None:
     with pytest.raises(InputError, match="device='toaster'"):
         small(device="toaster").fit(community_graph)
+
+
+@augments
+def test_fit_transform__equals_fit_then_transform(
+    community_graph: Data, augment: str
+) -> None:
+    """Columns of very different scale: training and embedding must see the same."""
+    community_graph.x = community_graph.x * torch.logspace(-3, 4, 12)
+    model = small(augment=augment)
+    z = model.fit_transform(community_graph)
+    np.testing.assert_array_equal(model.transform(community_graph), z)
+
+
+def test_fit__a_failed_fit_leaves_the_model_as_it_was(community_graph: Data) -> None:
+    model = small().fit(community_graph)
+    z, history = model.transform(community_graph), model.history_
+    with pytest.raises(DivergenceError):
+        model.set_params(lr=1e30, epochs=20).fit(community_graph)
+    np.testing.assert_array_equal(model.transform(community_graph), z)
+    assert model.history_ is history
+
+
+def test_injected_encoder__is_copied_not_trained(community_graph: Data) -> None:
+    encoder = Wrapped()
+    before = encoder.conv.lin.weight.detach().clone()
+    model = small(encoder=encoder)
+    first = model.fit_transform(community_graph)
+    assert torch.equal(encoder.conv.lin.weight, before)
+    np.testing.assert_array_equal(model.fit_transform(community_graph), first)
+
+
+class WeightLast(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = GCNConv(6, 3)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        batch: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
+        assert batch is None
+        assert edge_weight is not None
+        z: Tensor = self.conv(x, edge_index, edge_weight)
+        return z
+
+
+def test_injected_encoder__gets_weights_by_name(community_graph: Data) -> None:
+    z = small(encoder=WeightLast()).fit_transform(community_graph)
+    assert z.shape == (60, 6)
+
+
+def test_fit__takes_tensors_that_require_gradients(community_graph: Data) -> None:
+    plain = small().fit_transform(community_graph)
+    community_graph.x.requires_grad_()
+    community_graph.edge_weight = torch.ones(
+        community_graph.num_edges, requires_grad=True
+    )
+    np.testing.assert_array_equal(small().fit_transform(community_graph), plain)
+
+
+def test_fit__numpy_numbers_are_numbers(community_graph: Data, tmp_path: Path) -> None:
+    model = small(
+        out_channels=np.int64(4), lr=np.float32(1e-3), random_state=np.int64(0)
+    )
+    model.fit(community_graph).save(tmp_path / "model")
+    assert DSGRL.load(tmp_path / "model").out_channels == 4
+
+
+def test_load__on_another_device_than_it_was_trained_on(
+    community_graph: Data, tmp_path: Path
+) -> None:
+    small().fit(community_graph).save(tmp_path / "model")
+    edit(tmp_path / "model", lambda c: c["parameters"].update(device="cuda:7"))
+    assert DSGRL.load(tmp_path / "model", device="cpu").device == "cpu"
+
+
+def test_save__a_config_of_another_program_is_no_model(
+    community_graph: Data, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(InputError, match="holds other files"):
+        small().fit(community_graph).save(tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "precious"
+
+
+def test_views__before_fit_is_refused(community_graph: Data) -> None:
+    with pytest.raises(NotFittedError):
+        small().views(community_graph)
+
+
+def test_dropout__near_one_still_runs(community_graph: Data) -> None:
+    assert np.isfinite(small(dropout=0.999).fit_transform(community_graph)).all()
+
+
+def test_auto__structural_features_do_not_know_the_hidden_links() -> None:
+    """Edges drawn by chance: nothing can tell hidden ones from random pairs."""
+    generator = torch.Generator().manual_seed(0)
+    edge_index = torch.randint(200, (2, 500), generator=generator)
+    edge_index = torch.cat([edge_index, edge_index.flip(0)], dim=1)
+    model = small(epochs="auto", max_epochs=5, holdout=0.2)
+    model.fit(Data(edge_index=edge_index, num_nodes=200))
+    assert all(abs(row["link_auc"] - 0.5) < 0.2 for row in model.history_[::5])

@@ -142,6 +142,9 @@ def embed(
         check_writable(model.parent)
     if views is not None:
         check_views_path(views)
+    for folder in (model, views):
+        if folder is not None and folder.resolve() in out.resolve().parents:
+            raise InputError(f"{out}: lies inside {folder}, expected another place")
     loaded = read_graph(graph, nodes, directed=directed, data_folder=data)
     estimator = DSGRL(
         augment=augment,
@@ -176,6 +179,7 @@ def transform(
     model: Annotated[Path, typer.Option(help="Folder of a saved model.")],
     nodes: NodesOption = None,
     directed: DirectedOption = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
     data: DataOption = None,
 ) -> None:
     """Embed a graph, seen or unseen, with a saved model."""
@@ -184,7 +188,7 @@ def transform(
     from dsgrl.graph.saving import check_embeddings_path
 
     check_embeddings_path(out)
-    estimator = DSGRL.load(model)
+    estimator = DSGRL.load(model, device=device)
     loaded = read_graph(graph, nodes, directed=directed, data_folder=data)
     z = estimator.transform(loaded)
     _write(out, loaded, z)
@@ -242,11 +246,14 @@ def bench(
 ) -> None:
     """Measure, and print one JSON line per case."""
     from dsgrl.bench.speed import CASES, run_speed
+    from dsgrl.graph.saving import check_writable
 
     cases = tuple(name.strip() for name in datasets.split(","))
     for case in cases:
         if case not in CASES:
             raise InputError(f"--datasets {case}: expected some of {', '.join(CASES)}")
+    if results is not None:
+        check_writable(results.parent)
     for line in run_speed(cases, repeats=repeats, folder=data):
         text = json.dumps(line)
         console.print(text)

@@ -57,7 +57,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         augment: what is learned to make the views: "feature", "topology" or "both".
         encoder: "gcn", "sage", "gin", or any module called as
-            `(x, edge_index[, edge_weight])` that takes `augment_channels` columns.
+            `(x, edge_index[, edge_weight])` that takes the columns of a view:
+            `augment_channels`, or the input's own under "topology". It is copied.
         out_channels: width of a view's embedding; the two views are concatenated.
         hidden_channels: width between the encoder's layers; `out_channels` if None.
         num_layers: layers of the encoder.
@@ -202,22 +203,24 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 "the graph has one node: expected two or more to learn from"
             )
-        self.n_features_in_ = graph.num_features
-        self.feature_names_ = _feature_names(data)
-        self.structural_ = getattr(data, "x", None) is None
-        self.num_nodes_ = graph.num_nodes
-        self.scale_ = fit_scale(graph.x, self.scaling)
+        scale = fit_scale(graph.x, self.scaling)
         config = TrainConfig(**{name: parameters[name] for name in TRAINING})
         total = config.max_epochs if config.epochs == "auto" else config.epochs
+        device = _pick_device(self.device)
         seed = self.random_state
         with (
-            seeded(secrets.randbits(32) if seed is None else seed),
+            seeded(secrets.randbits(32) if seed is None else int(seed)),
             progress_bar(total, shown=self.verbose) as report,
         ):
-            self.method_ = build_dsgrl(parameters, graph.num_features)
-            self.method_.to(_pick_device(self.device))
-            graph = self._scaled(graph)
-            self.history_, self.epoch_ = train(self.method_, graph, config, report)
+            method = build_dsgrl(parameters, graph.num_features).to(device)
+            graph = _scaled(graph, scale).to(device)
+            history, epoch = train(method, graph, config, report)
+        # Only now: a fit that fails leaves the model as it was.
+        self.method_, self.scale_ = method, scale
+        self.history_, self.epoch_ = history, epoch
+        self.n_features_in_, self.num_nodes_ = graph.num_features, graph.num_nodes
+        self.feature_names_ = _feature_names(data)
+        self.structural_ = getattr(data, "x", None) is None
         return graph
 
     def transform(self, data: Any) -> FloatArray:
@@ -231,8 +234,9 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def views(self, data: Any) -> tuple[View, View]:
         """Return the two learned views of a graph, to inspect or use elsewhere."""
+        graph = self._prepare(data)
         with torch.no_grad():
-            one, two = self.method_.views(self._prepare(data))
+            one, two = self.method_.views(graph)
         return _as_view(*one), _as_view(*two)
 
     def save(self, path: str | Path) -> None:
@@ -252,17 +256,24 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         save_model(Path(path), SavedModel(config, state, self.history_))
 
     @classmethod
-    def load(cls, path: str | Path, *, encoder: nn.Module | None = None) -> "DSGRL":
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        encoder: nn.Module | None = None,
+        device: str = "auto",
+    ) -> "DSGRL":
         """Read a model folder.
 
         Args:
             path: the folder.
             encoder: a module like the one the model was trained with, if that was
                 the user's own.
+            device: where to run it, whatever it was trained on.
         """
         saved = load_model(Path(path))
         try:
-            parameters = dict(saved.config["parameters"])
+            parameters = {**saved.config["parameters"], "device": device}
             if str(parameters["encoder"]).startswith("module:"):
                 if encoder is None:
                     raise InputError(
@@ -316,13 +327,17 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"the graph has {graph.num_features} feature columns, the model "
                 f"was trained on {self.n_features_in_}"
             )
-        return self._scaled(graph)
+        device = next(self.method_.parameters()).device
+        return _scaled(graph, self.scale_).to(device)
 
-    def _scaled(self, graph: Graph) -> Graph:
-        """Scale the columns as in training and move to the model's device."""
-        if self.scale_ is not None:
-            graph = Graph(self.scale_.apply(graph.x), graph.adjacency)
-        return graph.to(next(self.method_.parameters()).device)
+
+def _scaled(graph: Graph, scale: ColumnScale | None) -> Graph:
+    """Scale the columns as in training, also those still to be made from edges."""
+    if scale is None:
+        return graph
+    make = graph.make_features
+    made = None if make is None else (lambda adjacency: scale.apply(make(adjacency)))
+    return Graph(scale.apply(graph.x), graph.adjacency, made)
 
 
 def _as_view(adjacency: Adjacency, x: Tensor | Adjacency) -> View:

@@ -119,3 +119,14 @@ def test_evaluate__refuses_other_numbers_of_rows() -> None:
     z, y = blobs()
     with pytest.raises(InputError, match=r"shape \[300, 6\] for 299 labels"):
         evaluate(z, y[:-1])
+
+
+def test_evaluate__rows_without_a_label_are_left_out() -> None:
+    z, y = blobs()
+    some = np.where(np.arange(300) % 7 == 0, -1, y)
+    known = some >= 0
+    expected = evaluate(z[known], y[known], num_splits=2).scores
+    assert evaluate(z, some, num_splits=2).scores == expected
+    names = np.array(["a", "b", "c"], dtype=object)[y]
+    names[~known] = None
+    assert evaluate(z, names, num_splits=2).scores == expected

@@ -1,4 +1,5 @@
 import logging
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -52,6 +53,12 @@ EDGES = torch.tensor([[0, 1], [1, 2]])
         (Data(x=torch.ones(3, 3), edge_index=EDGES[0]), r"shape \[2\], expected"),
         (Data(x=torch.full((3, 3), torch.nan), edge_index=EDGES), "NaN or infinite"),
         (Data(x=torch.ones(3, 0), edge_index=EDGES), "columns >= 1"),
+        (Data(x=torch.ones(3, 3), edge_index=EDGES.float()), "expected whole numbers"),
+        (Data(x=torch.ones(3, 3), adj_t=torch.eye(3)), "adj_t"),
+        (
+            Data(x=torch.ones(3, 3), edge_index=EDGES, feature_names=["a", "b"]),
+            "2 names for 3 columns",
+        ),
         (
             Data(x=torch.ones(3, 3), edge_index=EDGES, edge_weight=torch.ones(5)),
             "5 values for 2 edges",
@@ -103,6 +110,47 @@ def test_structural_features__same_graph_same_columns(community_graph: Data) -> 
     wide = structural_features(adjacency, columns=80)
     torch.testing.assert_close(narrow, one[:, :9])
     assert wide.shape == (60, 80)
+
+
+def ring(num_nodes: int) -> torch.Tensor:
+    node = torch.arange(num_nodes)
+    edges = torch.stack([node, (node + 1) % num_nodes])
+    return torch.cat([edges, edges.flip(0)], dim=1)
+
+
+def disjoint_pairs(num_nodes: int) -> torch.Tensor:
+    even = torch.arange(0, num_nodes, 2)
+    edges = torch.stack([even, even + 1])
+    return torch.cat([edges, edges.flip(0)], dim=1)
+
+
+def sparse_random(num_nodes: int) -> torch.Tensor:
+    edges = torch.randint(num_nodes, (2, int(0.6 * num_nodes)))
+    return torch.cat([edges, edges.flip(0)], dim=1)
+
+
+@pytest.mark.parametrize("shape", [ring, disjoint_pairs, sparse_random])
+@pytest.mark.parametrize("dense_up_to", [0, 1000])
+def test_structural_features__exact_and_repeatable_on_degenerate_graphs(
+    shape: Callable[[int], torch.Tensor],
+    dense_up_to: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dsgrl.graph.inputs.DENSE_UP_TO", dense_up_to)
+    edge_index = shape(150)
+    one, two = (
+        structural_features(Adjacency.from_edge_index(edge_index, num_nodes=150))
+        for _ in range(2)
+    )
+    assert torch.equal(one, two)
+    left = one[:, DEGREE_COLUMNS:].double() / 150**0.5
+    torch.testing.assert_close(
+        left.t() @ left, torch.eye(64, dtype=torch.float64), rtol=0, atol=1e-4
+    )
+    matrix = Adjacency.from_edge_index(edge_index, num_nodes=150).normalized("gcn")
+    values = torch.linalg.svdvals(matrix.to_dense().double())
+    captured = torch.linalg.norm(left.t() @ matrix.to_dense().double(), dim=1)
+    torch.testing.assert_close(captured, values[:64], rtol=0, atol=0.02)
 
 
 def test_scale__standard_columns_and_constant_ones() -> None:

@@ -67,3 +67,16 @@ def test_embed__writes_the_views_of_every_augmentation(
     assert (first == second) == (augment == "feature")
     wide = pq.read_table("views/features1.parquet")["features"].type.list_size
     assert wide == (2 if augment == "topology" else 256)
+
+
+def test_embed__refuses_an_output_inside_the_model_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The folder is replaced as a whole: the embeddings would be lost with it."""
+    out, model = tmp_path / "model/z.npy", tmp_path / "model"
+    arguments = ["dsgrl", "embed", "debian", "-o", str(out), "--model", str(model)]
+    monkeypatch.setattr("sys.argv", arguments)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 2
+    assert "lies inside" in capsys.readouterr().err

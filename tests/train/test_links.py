@@ -34,6 +34,13 @@ def test_held_out_links__self_loops_are_never_hidden() -> None:
     assert int((kept[0] == kept[1]).sum()) == 30
 
 
+def test_held_out_links__no_node_is_paired_with_itself(community_graph: Data) -> None:
+    links = HeldOutLinks(as_graph(community_graph).adjacency, share=0.9)
+    assert (links.pairs[0] != links.pairs[1]).all()
+    assert links.pairs.min() >= 0
+    assert links.pairs.max() < 60
+
+
 def test_held_out_links__tells_communities_from_noise(community_graph: Data) -> None:
     links = HeldOutLinks(as_graph(community_graph).adjacency, share=0.3)
     group = torch.nn.functional.one_hot(community_graph.y).float()

@@ -61,7 +61,8 @@ class FeatureAugmenter(nn.Module):
             x: input features, dense or sparse [N, F].
 
         Returns:
-            Both views side by side [N, V, D1].
+            Both views side by side [N, V, D1]. A backward pass reuses their memory:
+            clone them first to keep them beyond it.
         """
         dropout = self.dropout if self.training else 0.0
         first, *others = self.weights

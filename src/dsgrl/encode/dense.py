@@ -48,7 +48,7 @@ def activate(h: Tensor, bias: Tensor | None = None, *, dropout: float = 0.0) -> 
     """
     if h.device.type != "cpu":
         return F.dropout(F.relu(h if bias is None else h + bias), dropout)
-    dropped = round(256 * dropout)
+    dropped = min(round(256 * dropout), 255)
     result: Tensor = _Activate.apply(h, bias, dropped)  # type: ignore[no-untyped-call]
     return result
 

@@ -94,7 +94,8 @@ class PyGEncoder(nn.Module):
     """Any module called as `(x, edge_index[, edge_weight])`, fed one view at a time.
 
     Args:
-        module: the user's encoder; it must accept `augment_channels` columns.
+        module: the user's encoder; it must accept the columns of a view
+            (`augment_channels`, or the input's own if only topology is learned).
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -107,13 +108,14 @@ class PyGEncoder(nn.Module):
         """Embed every node, view by view [N, ..., in] -> [N, ..., D]."""
         if isinstance(x, Adjacency):
             x = x.to_dense()
-        inputs: list[Tensor] = [adjacency.edge_index]
+        held = adjacency.materialize()
+        edges = {"edge_index": held.edge_index}
         if self.accepts_weight:
-            inputs.append(adjacency.value)
+            edges["edge_weight"] = held.value
         if x.dim() == 2:
-            result: Tensor = self.module(x, *inputs)
+            result: Tensor = self.module(x, **edges)
             return result
-        return torch.stack([self.module(v, *inputs) for v in x.unbind(1)], dim=1)
+        return torch.stack([self.module(v, **edges) for v in x.unbind(1)], dim=1)
 
 
 def _per_view(norm: nn.Module, h: Tensor) -> Tensor:

@@ -189,7 +189,10 @@ def _row_sums(adjacency: Adjacency) -> Tensor:
 
 
 def _add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
-    """Give a loop of weight 1 to every node that has none; keep those there are."""
+    """Give a loop of weight 1 to every node that has none; keep those there are.
+
+    Several loops of one node add up, where PyG's `gcn_norm` keeps the last of them.
+    """
     num_nodes = adjacency.shape[0]
     edge_index = adjacency.edge_index
     nodes = torch.arange(num_nodes, device=adjacency.device)

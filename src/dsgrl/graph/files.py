@@ -51,6 +51,8 @@ def read_graph(
             f"'{name}' has its own nodes: a table of nodes ({nodes}) goes with a table "
             f"of edges only"
         )
+    if is_name and directed:
+        raise InputError(f"'{name}': a dataset's edges are taken as they are")
     if is_name:
         if name.lower() not in DATASETS:
             raise InputError(f"'{name}' is neither a file nor a dataset{suggest(name)}")
@@ -162,7 +164,13 @@ def _ids(path: Path, table: pa.Table, column: str) -> pa.ChunkedArray:
         row = int(np.asarray(ids.is_null()).argmax())
         raise InputError(f"{path}: row {row + 1} has no {column}, expected an id")
     kind = pa.int64() if pa.types.is_integer(ids.type) else pa.string()
-    return ids.cast(kind)
+    try:
+        return ids.cast(kind)
+    except pa.ArrowInvalid as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"{path}: column '{column}' has no usable ids ({reason})"
+        ) from error
 
 
 def _refuse_duplicates(path: Path, ids: pa.Array) -> None:
@@ -216,6 +224,8 @@ def _numbers(path: Path, table: pa.Table, column: str) -> FloatArray:
 
 def _add_node_columns(path: Path, data: Any, nodes: pa.Table) -> None:
     if "label" in nodes.column_names:
+        if pa.types.is_nested(nodes.schema.field("label").type):
+            raise InputError(f"{path}: column 'label' holds lists, expected one label")
         encoded = nodes.column("label").cast(pa.string()).combine_chunks()
         encoded = encoded.dictionary_encode()
         order = np.argsort([str(v) for v in encoded.dictionary.to_pylist()])

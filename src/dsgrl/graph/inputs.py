@@ -1,13 +1,14 @@
 """Anything accepted becomes one checked `Graph`."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from scipy.sparse.linalg import svds
 from torch import Tensor
 
 from dsgrl.graph.adjacency import Adjacency
@@ -19,6 +20,9 @@ logger = logging.getLogger(__name__)
 # Coauthor CS: 0.9 % filled, 20 times faster; break-even near 18 %).
 SPARSE_BELOW = 0.1
 STRUCTURAL_COLUMNS = 64
+# Up to here the singular vectors are computed exactly, beyond by subspace iteration:
+# Lanczos solvers fail on disconnected graphs and differ from run to run.
+DENSE_UP_TO = 1000
 DEGREE_COLUMNS = 5
 
 
@@ -29,10 +33,12 @@ class Graph:
     Attributes:
         x: features, dense or (mostly zeros) sparse [N, F].
         adjacency: row i lists what flows into node i [N, N].
+        make_features: makes `x` from the edges, where it was made from them.
     """
 
     x: Tensor | Adjacency
     adjacency: Adjacency
+    make_features: Callable[[Adjacency], Tensor] | None = None
 
     @property
     def num_nodes(self) -> int:
@@ -46,11 +52,14 @@ class Graph:
 
     def to(self, device: torch.device) -> "Graph":
         """Return the graph on another device."""
-        return Graph(self.x.to(device), self.adjacency.to(device))
+        return Graph(self.x.to(device), self.adjacency.to(device), self.make_features)
 
     def with_adjacency(self, adjacency: Adjacency) -> "Graph":
-        """Return the same nodes with other edges."""
-        return Graph(self.x, adjacency)
+        """Return the same nodes with other edges; features made of edges follow."""
+        x = self.x
+        if self.make_features is not None:
+            x = self.make_features(adjacency).to(adjacency.device)
+        return Graph(x, adjacency, self.make_features)
 
 
 def as_graph(data: Any, *, structural_columns: int | None = None) -> Graph:
@@ -72,8 +81,10 @@ def as_graph(data: Any, *, structural_columns: int | None = None) -> Graph:
     num_nodes = _count_nodes(data)
     adjacency = _check_edges(data, num_nodes)
     x = getattr(data, "x", None)
+    make_features = None
     if x is None:
-        x = structural_features(adjacency, structural_columns)
+        make_features = partial(structural_features, columns=structural_columns)
+        x = make_features(adjacency)
         logger.warning(
             "the graph has no node features: using %d structural columns (degree "
             "profile and spectral coordinates)",
@@ -83,7 +94,15 @@ def as_graph(data: Any, *, structural_columns: int | None = None) -> Graph:
         logger.warning(
             "the graph has no edges: only the features will tell nodes apart"
         )
-    return Graph(_check_features(x, num_nodes), adjacency)
+    names = getattr(data, "feature_names", None)
+    if names is not None and len(names) != x.shape[1]:
+        raise InputError(
+            f"feature_names has {len(names)} names for {x.shape[1]} columns of x, "
+            f"expected one each"
+        )
+    return Graph(
+        _check_features(torch.as_tensor(x), num_nodes), adjacency, make_features
+    )
 
 
 def reorder_columns(graph: Graph, names: list[str], wanted: list[str]) -> Graph:
@@ -109,7 +128,7 @@ def reorder_columns(graph: Graph, names: list[str], wanted: list[str]) -> Graph:
 
 def _count_nodes(data: Any) -> int:
     x = getattr(data, "x", None)
-    num_nodes = x.size(0) if x is not None else data.num_nodes
+    num_nodes = len(x) if x is not None else data.num_nodes
     if not num_nodes:
         raise InputError("the graph is empty: expected at least one node")
     return int(num_nodes)
@@ -117,12 +136,18 @@ def _count_nodes(data: Any) -> int:
 
 def _check_edges(data: Any, num_nodes: int) -> Adjacency:
     edge_index = data.edge_index
+    if edge_index is None and getattr(data, "adj_t", None) is not None:
+        raise InputError(
+            "the edges are in adj_t, expected edge_index: leave out ToSparseTensor"
+        )
     if edge_index is None:
         edge_index = torch.empty(2, 0, dtype=torch.long)
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise InputError(
             f"edge_index has shape {list(edge_index.shape)}, expected [2, edges]"
         )
+    if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
+        raise InputError(f"edge_index holds {edge_index.dtype}, expected whole numbers")
     if edge_index.numel():
         low, high = int(edge_index.min()), int(edge_index.max())
         if low < 0 or high >= num_nodes:
@@ -132,7 +157,7 @@ def _check_edges(data: Any, num_nodes: int) -> Adjacency:
             )
     weight = getattr(data, "edge_weight", None)
     if weight is not None:
-        weight = weight.reshape(-1).float()
+        weight = weight.detach().reshape(-1).float()
         if weight.numel() != edge_index.size(1):
             raise InputError(
                 f"edge_weight has {weight.numel()} values for {edge_index.size(1)} "
@@ -146,6 +171,7 @@ def _check_edges(data: Any, num_nodes: int) -> Adjacency:
 
 
 def _check_features(x: Tensor, num_nodes: int) -> Tensor | Adjacency:
+    x = x.detach()
     if x.dim() != 2 or x.size(1) == 0:
         raise InputError(f"x has shape {list(x.shape)}, expected [nodes, columns >= 1]")
     if x.is_sparse or x.layout == torch.sparse_csr:
@@ -224,12 +250,27 @@ def _degree_profile(adjacency: Adjacency) -> FloatArray:
 
 
 def _leading_vectors(matrix: sp.csr_matrix, rank: int) -> FloatArray:
+    """Leading left singular vectors [N, rank], largest first, always the same."""
     if rank == 0:
         return np.zeros((matrix.shape[0], 0), dtype=np.float32)
-    start = np.ones(matrix.shape[0], dtype=np.float32)
-    left, values, _ = svds(matrix.astype(np.float32), k=rank, v0=start)
-    left = left[:, np.argsort(-values)]
+    if matrix.shape[0] <= DENSE_UP_TO:
+        left = np.linalg.svd(matrix.toarray().astype(np.float64))[0][:, :rank]
+    else:
+        left = _subspace_iteration(matrix.astype(np.float64), rank)
     # A singular vector's sign is arbitrary: make its largest entry positive.
     largest = left[np.abs(left).argmax(axis=0), np.arange(rank)]
     scaled: FloatArray = left * np.sign(largest) * np.sqrt(matrix.shape[0])
     return scaled.astype(np.float32)
+
+
+def _subspace_iteration(matrix: sp.csr_matrix, rank: int) -> FloatArray:
+    """Leading left singular vectors by repeated products with a random block."""
+    rng = np.random.default_rng(0)
+    block = matrix @ rng.standard_normal((matrix.shape[1], rank + 16))
+    for _ in range(20):
+        block = np.linalg.qr(block)[0]
+        block = matrix @ (matrix.T @ block)
+    basis = np.linalg.qr(block)[0]
+    small = np.linalg.svd((matrix.T @ basis).T, full_matrices=False)[0]
+    leading: FloatArray = basis @ small[:, :rank]
+    return leading

@@ -32,6 +32,8 @@ def read_npz(path: Path) -> Any:
     data = Data()
     least = _add_edges(path, data, arrays)
     if "x" in arrays:
+        _check_shape(path, "x", arrays["x"], (None, None))
+        _check_kind(path, "x", arrays["x"], "iufb", "numbers")
         data.x = torch.from_numpy(arrays["x"].astype(np.float32))
     elif "attr_indptr" in arrays:
         matrix = _csr(path, arrays, "attr")
@@ -44,6 +46,10 @@ def read_npz(path: Path) -> Any:
         nodes = data.x.size(0)
     if ids is not None:
         _check_shape(path, "ids", ids, (nodes,))
+        if len(np.unique(ids)) < nodes:
+            raise InputError(f"{path}: ids has repeated values, expected each id once")
+    if data.y is not None:
+        _check_shape(path, "y", data.y.numpy(), (nodes,))
     data.num_nodes = nodes
     data.ids = list(range(nodes)) if ids is None else ids.tolist()
     return data
@@ -65,6 +71,7 @@ def _add_edges(path: Path, data: Any, arrays: Arrays) -> int:
     least = 0
     if "edge_index" in arrays:
         _check_shape(path, "edge_index", arrays["edge_index"], (2, None))
+        _check_kind(path, "edge_index", arrays["edge_index"], "iu", "whole numbers")
         data.edge_index = torch.from_numpy(arrays["edge_index"].astype(np.int64))
     elif "adj_indptr" in arrays:
         matrix = _csr(path, arrays, "adj").tocoo()
@@ -80,6 +87,7 @@ def _add_edges(path: Path, data: Any, arrays: Arrays) -> int:
     if "edge_weight" in arrays:
         expected = (data.edge_index.size(1),)
         _check_shape(path, "edge_weight", arrays["edge_weight"], expected)
+        _check_kind(path, "edge_weight", arrays["edge_weight"], "iufb", "numbers")
         data.edge_weight = torch.from_numpy(arrays["edge_weight"].astype(np.float32))
     return least
 
@@ -88,11 +96,15 @@ def _add_labels(path: Path, data: Any, arrays: Arrays) -> None:
     key = "y" if "y" in arrays else "labels"
     if key not in arrays:
         return
-    if arrays[key].dtype.kind not in "iub":
-        raise InputError(
-            f"{path}: {key} holds {arrays[key].dtype}, expected whole numbers"
-        )
+    _check_kind(path, key, arrays[key], "iub", "whole numbers")
     data.y = torch.from_numpy(arrays[key].astype(np.int64))
+
+
+def _check_kind(
+    path: Path, key: str, array: npt.NDArray[Any], kinds: str, expected: str
+) -> None:
+    if array.dtype.kind not in kinds:
+        raise InputError(f"{path}: {key} holds {array.dtype}, expected {expected}")
 
 
 def _check_shape(
@@ -115,6 +127,8 @@ def _csr(path: Path, arrays: Arrays, prefix: str) -> sp.csr_matrix:
         raise InputError(f"{path}: has no {missing[0]}, expected {', '.join(names)}")
     data, indices, indptr, shape = (arrays[name] for name in names)
     try:
-        return sp.csr_matrix((data, indices, indptr), shape=shape)
+        matrix = sp.csr_matrix((data, indices, indptr), shape=shape)
+        matrix.check_format(full_check=True)
+        return matrix
     except ValueError as error:
         raise InputError(f"{path}: {prefix}_* is no matrix ({error})") from error

@@ -15,7 +15,7 @@ class ColumnScale(NamedTuple):
     mean: Tensor
     deviation: Tensor
 
-    def apply(self, x: Tensor | Adjacency) -> Tensor | Adjacency:
+    def apply(self, x: Tensor | Adjacency) -> Tensor:
         """Give every column mean 0 and deviation 1 on the training graph."""
         if isinstance(x, Adjacency):
             x = x.to_dense()

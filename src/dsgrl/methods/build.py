@@ -1,6 +1,8 @@
 """From plain parameters to a method: checked first, then built."""
 
+import copy
 import math
+import numbers
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
@@ -31,11 +33,12 @@ def _one_of(*allowed: object) -> Rule:
 
 
 def _is_count(value: Any, least: int = 1) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return whole and int(value) >= least
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, numbers.Real) and math.isfinite(value)
 
 
 _COUNT: Rule = (_is_count, "a whole number from 1")
@@ -94,8 +97,8 @@ _RULES: dict[str, Rule] = {
     ),
     "lr": (lambda value: _is_number(value) and value > 0, "a number above 0"),
     "random_state": (
-        lambda value: value is None or _is_count(value, 0),
-        "a whole number from 0, or None",
+        lambda value: value is None or (_is_count(value, 0) and value < 2**32),
+        "a whole number from 0 to 4294967295, or None",
     ),
 }
 
@@ -110,7 +113,8 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         if not accepts(parameters[name]):
             _refuse(name, parameters[name], expected)
     hidden, out = parameters["hidden_channels"], parameters["out_channels"]
-    if parameters["jump"] == "sum" and hidden not in (None, out):
+    adds = parameters["jump"] == "sum" and parameters["num_layers"] > 1
+    if adds and hidden not in (None, out):
         _refuse("hidden_channels", hidden, f"{out}, since jump='sum' adds layers")
 
 
@@ -143,7 +147,8 @@ def build_dsgrl(parameters: Mapping[str, Any], in_channels: int) -> DSGRLMethod:
         )
     encoder: nn.Module
     if isinstance(parameters["encoder"], nn.Module):
-        encoder = PyGEncoder(parameters["encoder"])
+        # A copy: training must not change what the user passed.
+        encoder = PyGEncoder(copy.deepcopy(parameters["encoder"]))
     else:
         encoder = Encoder(
             in_channels if features is None else width,

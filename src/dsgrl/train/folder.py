@@ -45,7 +45,7 @@ def save_model(path: Path, model: SavedModel) -> None:
             save_file(state, part / WEIGHTS)
         except SafetensorError as error:
             raise OSError(str(error)) from error
-        (part / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+        (part / CONFIG).write_text(json.dumps(config, indent=2, default=_plain) + "\n")
         (part / CARD).write_text(_describe(config))
         with (part / HISTORY).open("w", newline="") as file:
             columns = dict.fromkeys(k for row in model.history for k in row)
@@ -60,10 +60,11 @@ def check_model_path(path: Path) -> None:
         raise InputError(f"{path}: expected the name of a folder for the model")
     if path.is_file():
         raise InputError(f"{path}: is a file, expected a folder for the model")
-    if path.is_dir() and any(path.iterdir()) and not (path / CONFIG).is_file():
+    known = {WEIGHTS, CONFIG, HISTORY, CARD}
+    if path.is_dir() and {file.name for file in path.iterdir()} - known:
         raise InputError(
-            f"{path}: holds other files and no {CONFIG}; expected a new or empty "
-            f"folder, or a saved model to replace"
+            f"{path}: holds other files; expected a new or empty folder, or nothing "
+            f"but a saved model to replace"
         )
 
 
@@ -101,6 +102,11 @@ def _read_history(path: Path) -> list[dict[str, float]]:
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     return [{k: float(v) for k, v in row.items() if v != ""} for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    """Turn a NumPy number into Python's own."""
+    return value.item()
 
 
 def _describe(config: dict[str, Any]) -> str:

@@ -49,7 +49,10 @@ class HeldOutLinks:
             num_nodes=num_nodes,
         )
         self.edges = torch.stack([hidden // num_nodes, hidden % num_nodes])
-        self.pairs = torch.randint(num_nodes, (2, count)).to(hidden.device)
+        # A node is never paired with itself.
+        one = torch.randint(num_nodes, (count,))
+        other = (one + 1 + torch.randint(max(num_nodes - 1, 1), (count,))) % num_nodes
+        self.pairs = torch.stack([one, other]).to(hidden.device)
 
     @property
     def usable(self) -> bool:
