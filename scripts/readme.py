@@ -36,9 +36,30 @@ def speed_table() -> str:
     return "\n".join([head, "|---|---|---|---|---|---|", *rows])
 
 
+def default_table() -> str:
+    """Return the default against the untrained model, per dataset, as Markdown."""
+    lines = (ROOT / "results/default.jsonl").read_text().splitlines()
+    scores: dict[str, dict[str, str]] = {}
+    for row in map(json.loads, lines):
+        cell = f"{row['mean']:.1f} +- {row['std']:.1f}"
+        scores.setdefault(row["dataset"], {})[row["method"]] = cell
+    kinds = ("random-feature", "dsgrl-feature", "dsgrl-topology", "dsgrl-both")
+    rows = [
+        f"| {name} | {' | '.join(found.get(kind, '') for kind in kinds)} |"
+        for name, found in scores.items()
+    ]
+    head = "| dataset | untrained | feature (default) | topology | both |"
+    return "\n".join([head, "|---|---|---|---|---|", *rows])
+
+
 def fill(text: str) -> str:
-    """Put both tables between their marks."""
-    for mark, table in {"demo": demo_table(), "speed": speed_table()}.items():
+    """Put the tables between their marks."""
+    tables = {
+        "demo": demo_table(),
+        "default": default_table(),
+        "speed": speed_table(),
+    }
+    for mark, table in tables.items():
         block = f"<!-- {mark} -->\n\n{table}\n\n<!-- end {mark} -->"
         text = re.sub(
             rf"<!-- {mark} -->.*?<!-- end {mark} -->", block, text, flags=re.DOTALL
