@@ -16,8 +16,8 @@ from dsgrl.typing import FloatArray, InputError
 
 logger = logging.getLogger(__name__)
 
-# Below this share of non-zeros the sparse product beats the dense one (measured on
-# Coauthor CS: 0.9 % filled, 20 times faster; break-even near 18 %).
+# Below this share of non-zeros the sparse product is taken (measured on Coauthor CS,
+# 0.9 % filled: 20 times faster; if its cost grows evenly, they meet near 18 %).
 SPARSE_BELOW = 0.1
 STRUCTURAL_COLUMNS = 64
 # Up to here the singular vectors are computed exactly, beyond by subspace iteration:
