@@ -52,7 +52,9 @@ def read_graph(
             f"of edges only"
         )
     if is_name and directed:
-        raise InputError(f"'{name}': a dataset's edges are taken as they are: leave out directed")
+        raise InputError(
+            f"'{name}': a dataset's edges are taken as they are: leave out directed"
+        )
     if is_name:
         if name.lower() not in DATASETS:
             raise InputError(f"'{name}' is neither a file nor a dataset{suggest(name)}")
