@@ -1,11 +1,12 @@
-"""Build the built-in graph `debian` from a Debian package index.
+"""Build the built-in graphs `debian` and `debian-hetero` from Debian's package index.
 
-    apt-cache dumpavail | python scripts/build_debian.py src/dsgrl/graph/debian.npz
+    apt-cache dumpavail | python scripts/build_debian.py src/dsgrl/graph
 
 Nodes are packages, edges their declared relations, features the words of the
-one-line description, labels the sections. The result depends on the set of
-stanzas only, not on their order, and holds facts only: names, links, sections,
-word indices and the word list.
+one-line description, labels the sections (`debian.npz`); maintainers and tags of the
+same packages, in the same order, stand in `debian_hetero.npz`. The result depends on
+the set of stanzas only, not on their order, and holds facts only: names, links,
+sections, word indices and the word list; of maintainers the names, no addresses.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ PER_SECTION = 250
 MIN_DESCRIPTIONS = 3
 
 Stanza = dict[str, str]
+# A package, another that it names, and the number of the relation.
+Link = tuple[str, str, int]
 
 
 def read_stanzas(lines: Iterable[str]) -> Iterator[Stanza]:
@@ -63,7 +66,7 @@ def select_candidates(stanzas: Iterable[Stanza]) -> dict[str, Stanza]:
     return dict(sorted(kept.items()))
 
 
-def find_links(packages: dict[str, Stanza]) -> list[tuple[str, str, int]]:
+def find_links(packages: dict[str, Stanza]) -> list[Link]:
     """Return (package, named package, relation), alternatives included."""
     links = set()
     for name, stanza in packages.items():
@@ -75,9 +78,7 @@ def find_links(packages: dict[str, Stanza]) -> list[tuple[str, str, int]]:
     return sorted(links)
 
 
-def pick_best_connected(
-    packages: dict[str, Stanza], links: list[tuple[str, str, int]]
-) -> list[str]:
+def pick_best_connected(packages: dict[str, Stanza], links: list[Link]) -> list[str]:
     """Return the names of each section's best connected packages, sorted."""
     pairs = {tuple(sorted((a, b))) for a, b, _ in links}
     degree = Counter(name for pair in pairs for name in pair)
@@ -94,13 +95,20 @@ def words_of(description: str) -> list[str]:
     return sorted(set(re.findall(r"[a-z0-9][a-z0-9+#]+", description.lower())))
 
 
-def build(lines: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return the arrays of the graph file."""
-    packages = select_candidates(read_stanzas(lines))
-    links = find_links(packages)
-    names = pick_best_connected(packages, links)
+def choose(lines: Iterable[str]) -> tuple[dict[str, Stanza], list[Link]]:
+    """Return the chosen packages by name, sorted, and the links among them."""
+    candidates = select_candidates(read_stanzas(lines))
+    links = find_links(candidates)
+    names = pick_best_connected(candidates, links)
+    packages = {name: candidates[name] for name in names}
+    return packages, [link for link in links if {*link[:2]} <= packages.keys()]
+
+
+def build(packages: dict[str, Stanza], links: list[Link]) -> dict[str, np.ndarray]:
+    """Return the arrays of `debian.npz`."""
+    names = list(packages)
     index = {name: i for i, name in enumerate(names)}
-    edges = [(index[a], index[b], k) for a, b, k in links if a in index and b in index]
+    edges = [(index[a], index[b], kind) for a, b, kind in links]
     described = [words_of(packages[n].get("Description", "")) for n in names]
     count = Counter(word for words in described for word in words)
     vocabulary = sorted(w for w, c in count.items() if c >= MIN_DESCRIPTIONS)
@@ -122,15 +130,48 @@ def build(lines: Iterable[str]) -> dict[str, np.ndarray]:
     }
 
 
+def build_hetero(packages: dict[str, Stanza]) -> dict[str, np.ndarray]:
+    """Return the arrays of `debian_hetero.npz`: (package, maintainer or tag) pairs."""
+    maintainers = [maintainers_of(s.get("Maintainer", "")) for s in packages.values()]
+    tags = [tags_of(s.get("Tag", "")) for s in packages.values()]
+    arrays = {}
+    for kind, relation, named in (
+        ("maintainers", "maintained_by", maintainers),
+        ("tags", "tagged", tags),
+    ):
+        every = sorted({name for names in named for name in names})
+        index = {name: i for i, name in enumerate(every)}
+        pairs = [(i, index[name]) for i, names in enumerate(named) for name in names]
+        arrays[kind] = as_text(every)
+        arrays[relation] = np.array(pairs, dtype=np.uint16).reshape(-1, 2).T
+    return arrays
+
+
+def maintainers_of(field: str) -> list[str]:
+    """Return the names in 'Name <address>, Name <address>', without the addresses."""
+    names = re.findall(r"([^<>]+)<[^<>]*>", field)
+    return sorted({name.strip(' ,"') for name in names if "@" not in name} - {""})
+
+
+def tags_of(field: str) -> list[str]:
+    """Return the tags of a list parted by commas."""
+    return sorted({tag.strip() for tag in field.split(",")} - {""})
+
+
 def as_text(items: Iterable[str]) -> np.ndarray:
     """Join names into one byte array: smaller than an array of strings."""
     return np.frombuffer("\n".join(items).encode(), dtype=np.uint8)
 
 
 if __name__ == "__main__":
-    arrays = build(sys.stdin)
-    np.savez_compressed(Path(sys.argv[1]), allow_pickle=False, **arrays)
+    folder = Path(sys.argv[1])
+    packages, links = choose(sys.stdin)
+    arrays, more = build(packages, links), build_hetero(packages)
+    np.savez_compressed(folder / "debian.npz", allow_pickle=False, **arrays)
+    np.savez_compressed(folder / "debian_hetero.npz", allow_pickle=False, **more)
     sys.stderr.write(
-        f"{len(arrays['section'])} packages, {len(arrays['source'])} links, "
-        f"{len(arrays['words'].tobytes().split())} words\n"
+        f"{len(packages)} packages, {len(links)} links, "
+        f"{len(arrays['words'].tobytes().split())} words, "
+        f"{len(more['maintainers'].tobytes().splitlines())} maintainers, "
+        f"{len(more['tags'].tobytes().splitlines())} tags\n"
     )

@@ -26,13 +26,14 @@ ORDER = {
     "evaluate": 6,
     "bench": 7,
     "demo": 7,
-    "cli": 8,
-    "__main__": 9,
-    "__init__": 9,
+    "tune": 8,
+    "cli": 9,
+    "__main__": 10,
+    "__init__": 10,
 }
 # Libraries that belong to some rooms only.
 ONLY_IN = {
-    "sklearn": ("evaluate", "estimator"),
+    "sklearn": ("evaluate", "estimator", "graph/builtin"),
     "optuna": ("tune",),
     "plotly": ("report",),
     "typer": ("cli",),

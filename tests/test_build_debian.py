@@ -1,7 +1,9 @@
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -40,6 +42,28 @@ Depends: alpha
 Description: text text fast
 """
 
+TEAM_INDEX = """\
+Package: alpha
+Section: editors
+Maintainer: Ann Author <ann@example.org>
+Tag: role::program, use::editing,
+ interface::text
+
+Package: beta
+Section: games
+Maintainer: "Team, The" <team@example.org>, Ann Author <ann@other.example>
+Tag: role::program
+
+Package: gamma
+Section: games
+Maintainer: <only@example.org>
+
+Package: delta
+Section: admin
+Maintainer: Left Out <out@example.org>
+Tag: left::out
+"""
+
 
 class Parts(NamedTuple):
     names: list[str]
@@ -60,8 +84,23 @@ def script() -> ModuleType:
 
 
 def build_arrays(script: ModuleType, index: str) -> dict[str, np.ndarray]:
-    arrays: dict[str, np.ndarray] = script.build(index.splitlines(keepends=True))
+    packages, links = script.choose(index.splitlines(keepends=True))
+    arrays: dict[str, np.ndarray] = script.build(packages, links)
     return arrays
+
+
+def build_hetero(script: ModuleType, index: str) -> dict[str, np.ndarray]:
+    packages, _ = script.choose(index.splitlines(keepends=True))
+    arrays: dict[str, np.ndarray] = script.build_hetero(packages)
+    return arrays
+
+
+def pairs(script: ModuleType, relation: str, kind: str, index: str) -> set[Any]:
+    """Return (package, maintainer or tag) by name."""
+    names = build(script, index).names
+    arrays = build_hetero(script, index)
+    others = arrays[kind].tobytes().decode().split("\n")
+    return {(names[i], others[j]) for i, j in arrays[relation].T.tolist()}
 
 
 def build(script: ModuleType, index: str = INDEX) -> Parts:
@@ -207,3 +246,63 @@ def test_build__fewer_than_the_limit_are_all_kept(
     everything = build_arrays(script, INDEX)
     monkeypatch.setattr(script, "PER_SECTION", 2)
     assert_same_arrays(everything, build_arrays(script, INDEX))
+
+
+def test_build_hetero__maintainers_by_name_without_address(script: ModuleType) -> None:
+    assert pairs(script, "maintained_by", "maintainers", TEAM_INDEX) == {
+        ("alpha", "Ann Author"),
+        ("beta", "Ann Author"),
+        ("beta", "Team, The"),
+    }
+
+
+def test_build_hetero__no_address_in_any_array(script: ModuleType) -> None:
+    odd = (
+        "Package: odd\nSection: math\n"
+        "Maintainer: a@example.org, b@example.org <c@example.org>, Bo <b@example.org>\n"
+    )
+    arrays = build_hetero(script, f"{odd}\n{TEAM_INDEX}")
+    assert all(b"@" not in array.tobytes() for array in arrays.values())
+    found = pairs(script, "maintained_by", "maintainers", f"{odd}\n{TEAM_INDEX}")
+    assert ("odd", "Bo") in found
+
+
+def test_build_hetero__tags_over_several_lines(script: ModuleType) -> None:
+    assert pairs(script, "tagged", "tags", TEAM_INDEX) == {
+        ("alpha", "role::program"),
+        ("alpha", "use::editing"),
+        ("alpha", "interface::text"),
+        ("beta", "role::program"),
+    }
+
+
+def test_build_hetero__index_without_maintainers_and_tags(script: ModuleType) -> None:
+    arrays = build_hetero(script, INDEX)
+    assert arrays["maintained_by"].shape == arrays["tagged"].shape == (2, 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_build_hetero__order_of_stanzas_does_not_matter(
+    script: ModuleType, seed: int
+) -> None:
+    stanzas = TEAM_INDEX.strip().split("\n\n")
+    order = np.random.default_rng(seed).permutation(len(stanzas))
+    shuffled = "\n\n".join(stanzas[i] for i in order) + "\n"
+    assert_same_arrays(build_hetero(script, TEAM_INDEX), build_hetero(script, shuffled))
+
+
+def test_script__same_index_same_bytes(tmp_path: Path) -> None:
+    written = []
+    for run in ("first", "second"):
+        folder = tmp_path / run
+        folder.mkdir()
+        subprocess.run(
+            [sys.executable, SCRIPT, folder],
+            input=f"{INDEX}\n{TEAM_INDEX}",
+            text=True,
+            capture_output=True,
+            check=True,
+        )
+        written.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert written[0].keys() == {"debian.npz", "debian_hetero.npz"}
+    assert written[0] == written[1]

@@ -285,12 +285,13 @@ def set_format(path: Path, number: int) -> None:
     ("damage", "part"),
     [
         (lambda model: write(model / "config.json", "{garbage"), "is broken"),
-        (lambda model: write(model / "config.json", '{"format": 1}'), "is broken"),
+        (lambda model: write(model / "config.json", '{"format": 2}'), "is broken"),
         (lambda model: os.truncate(model / "model.safetensors", 999), "is broken"),
         (lambda model: (model / "model.safetensors").unlink(), "is broken"),
         (lambda model: set_format(model / "config.json", 999), "newer dsgrl"),
+        (lambda model: set_format(model / "config.json", 1), "older dsgrl"),
     ],
-    ids=["garbage", "no parameters", "truncated", "no weights", "newer"],
+    ids=["garbage", "no parameters", "truncated", "no weights", "newer", "older"],
 )
 def test_transform__broken_model(
     run: Run, here: Path, damage: Callable[[Path], Any], part: str

@@ -1,57 +1,92 @@
-"""The demo: what one gets from the built-in graph, in numbers and in neighbours."""
+"""The demo: what one gets from a built-in graph, in numbers and in neighbours."""
 
 import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dsgrl.estimator import DSGRL
 from dsgrl.evaluate.protocols import evaluate
 from dsgrl.graph.files import read_graph
+from dsgrl.graph.rows import collect_rows
 from dsgrl.graph.saving import check_writable, write_embeddings, written_beside
 from dsgrl.train.folder import check_model_path
-from dsgrl.typing import FloatArray, Score
+from dsgrl.typing import FloatArray, Level, Score
 
 SHOWN_PACKAGES = ("vim", "git", "gimp", "postgresql", "python3-numpy", "wireshark")
+SHOWN_TAGS = ("use::editing", "role::plugin", "interface::commandline")
 NUM_NEIGHBORS = 5
+NODE_PROTOCOL, GRAPH_PROTOCOL = "ten 5/15/80 splits", "ten folds"
+
+
+class Subject(NamedTuple):
+    """What a demo is about.
+
+    Attributes:
+        described: one sentence with its size.
+        labels: what the labels are, in the plural.
+        protocol: how embeddings are judged, in words.
+        data: what is embedded.
+        raw: features as they are, one row per labelled thing.
+        y: their labels.
+        target: the labelled type of nodes, if there are several.
+    """
+
+    described: str
+    labels: str
+    protocol: str
+    data: Any
+    raw: FloatArray
+    y: Any
+    target: str | None = None
+
+    def labelled(self, z: Any) -> FloatArray:
+        """Return the rows that have labels."""
+        rows: FloatArray = z if self.target is None else z[self.target]
+        return rows
 
 
 def run_demo(
-    out: Path, *, seed: int = 0, verbose: bool = False
+    out: Path, *, level: Level = "node", seed: int = 0, verbose: bool = False
 ) -> Iterator[tuple[str, Any]]:
-    """Embed Debian's packages and judge the result.
+    """Embed a built-in graph and judge the result.
 
     Args:
         out: folder for `summary.json`, `embeddings.parquet` and `model/`.
+        level: "node" (Debian's packages), "graph" (digits) or "hetero" (packages,
+            maintainers and tags).
         seed: of the model and of the splits.
         verbose: show a progress bar.
 
     Yields:
-        ("graph", data), then ("score", (name, Score)) for raw features, the
+        ("data", Subject), then ("score", (name, Score)) for raw features, the
         untrained and the trained model, then ("neighbors", {name: names}) and
         ("summary", the contents of summary.json).
     """
     start = time.perf_counter()
     check_writable(out)
     check_model_path(out / "model")
-    data = read_graph("debian")
-    yield "graph", data
+    subject = SUBJECTS[level]()
+    yield "data", subject
     model = DSGRL(random_state=seed, verbose=verbose)
+    protocol = "folds" if level == "graph" else "5/15/80"
     scores: dict[str, Score] = {}
-    z = data.x.numpy()
+    z: Any = subject.raw
     for name in ("raw", "untrained", "trained"):
         if name == "untrained":
-            z = DSGRL(random_state=seed, epochs=0).fit_transform(data)
+            z = DSGRL(random_state=seed, epochs=0).fit_transform(subject.data)
         elif name == "trained":
-            z = model.fit_transform(data)
-        scores[name] = evaluate(z, data.y, random_state=seed)
+            z = model.fit_transform(subject.data)
+        rows = z if name == "raw" else subject.labelled(z)
+        scores[name] = evaluate(rows, subject.y, protocol=protocol, random_state=seed)
         yield "score", (name, scores[name])
-    yield "neighbors", nearest(z, data.ids)
-    labels = [data.label_names[i] for i in data.y.tolist()]
-    write_embeddings(out / "embeddings.parquet", data.ids, z, labels)
+    yield "neighbors", _neighbors(level, subject, z)
+    written = collect_rows(subject.data, z)
+    path = out / "embeddings.parquet"
+    write_embeddings(path, written.ids, written.z, written.labels, written.types)
     model.save(out / "model")
     summary: dict[str, Any] = {
         name: {"mean": round(score.mean, 2), "std": round(score.std, 2)}
@@ -64,16 +99,84 @@ def run_demo(
     yield "summary", summary
 
 
-def nearest(z: FloatArray, ids: list[str]) -> dict[str, list[str]]:
-    """Return the nearest packages of some well-known ones, by cosine similarity."""
+def _packages() -> Subject:
+    data = read_graph("debian")
+    return Subject(
+        f"Debian's packages: {data.num_nodes} nodes, {data.num_edges // 2} links, "
+        f"{data.num_features} words.",
+        "sections",
+        NODE_PROTOCOL,
+        data,
+        data.x.numpy(),
+        data.y,
+    )
+
+
+def _digits() -> Subject:
+    graphs = read_graph("digits-graphs")
+    nodes = sum(graph.num_nodes for graph in graphs)
+    # No structure: sum and mean of every column over the pixels of an image.
+    raw = np.stack(
+        [np.concatenate([g.x.sum(0).numpy(), g.x.mean(0).numpy()]) for g in graphs]
+    )
+    return Subject(
+        f"Images of digits: {len(graphs)} graphs of {nodes / len(graphs):.0f} inked "
+        f"pixels each, on average.",
+        "digits",
+        GRAPH_PROTOCOL,
+        graphs,
+        raw,
+        [int(graph.y) for graph in graphs],
+    )
+
+
+def _archive() -> Subject:
+    data = read_graph("debian-hetero")
+    sizes = ", ".join(f"{data[kind].num_nodes} {kind}s" for kind in data.node_types)
+    return Subject(
+        f"Debian's archive: {sizes}, {len(data.edge_types)} relations.",
+        "sections",
+        NODE_PROTOCOL,
+        data,
+        data["package"].x.numpy(),
+        data["package"].y,
+        "package",
+    )
+
+
+SUBJECTS = {"node": _packages, "graph": _digits, "hetero": _archive}
+
+
+def _neighbors(level: Level, subject: Subject, z: Any) -> dict[str, list[str]]:
+    """Return the nearest of some well-known things, by name."""
+    if level == "graph":
+        digits = [str(digit) for digit in subject.y]
+        shown = [digits.index(digit) for digit in sorted(set(digits))]
+        near = nearest(z, shown)
+        return {f"a {digits[i]}": [digits[j] for j in near[i]] for i in shown}
+    if level == "node":
+        return _named(z, subject.data.ids, SHOWN_PACKAGES)
+    found = _named(z["package"], subject.data["package"].ids, SHOWN_PACKAGES[:3])
+    return {**found, **_named(z["tag"], subject.data["tag"].ids, SHOWN_TAGS)}
+
+
+def _named(
+    z: FloatArray, ids: list[str], shown: tuple[str, ...]
+) -> dict[str, list[str]]:
+    position = {name: i for i, name in enumerate(ids)}
+    known = {position[name]: name for name in shown if name in position}
+    near = nearest(z, list(known))
+    return {name: [ids[j] for j in near[i]] for i, name in known.items()}
+
+
+def nearest(z: FloatArray, rows: list[int]) -> dict[int, list[int]]:
+    """Return the nearest other rows of some rows, by cosine similarity."""
     centered = (z - z.mean(axis=0)) / (z.std(axis=0) + 1e-12)
     unit = centered / (np.linalg.norm(centered, axis=1, keepdims=True) + 1e-12)
-    position = {name: i for i, name in enumerate(ids)}
     found = {}
-    for name in SHOWN_PACKAGES:
-        if name in position:
-            similarity = unit @ unit[position[name]]
-            similarity[position[name]] = -2.0
-            closest = np.argsort(-similarity, kind="stable")[:NUM_NEIGHBORS]
-            found[name] = [ids[i] for i in closest]
+    for row in rows:
+        similarity = unit @ unit[row]
+        similarity[row] = -2.0
+        closest = np.argsort(-similarity, kind="stable")[:NUM_NEIGHBORS]
+        found[row] = closest.tolist()
     return found

@@ -11,37 +11,42 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from dsgrl.graph import Adjacency, Graph, as_graph
-from dsgrl.graph.inputs import reorder_columns
-from dsgrl.graph.scaling import ColumnScale, fit_scale
-from dsgrl.methods import build_dsgrl, check_parameters
+from dsgrl.graph import Graph
+from dsgrl.graph.prepare import Preparation
+from dsgrl.graph.views import as_views
+from dsgrl.methods import DSGRLMethod, build_dsgrl, check_parameters
 from dsgrl.train import TrainConfig, seeded, train
+from dsgrl.train.batches import embed_all
 from dsgrl.train.folder import SavedModel, load_model, save_model
 from dsgrl.train.progress import progress_bar
 from dsgrl.typing import (
     AggregateName,
     AugmentName,
+    CandidatesName,
     EncoderName,
     FloatArray,
     InputError,
     InvarianceName,
     JumpName,
     NormName,
+    ReadoutName,
     RegularizerName,
     ScalingName,
     SimilarityName,
-    View,
+    TopologyName,
 )
 
 logger = logging.getLogger(__name__)
 
-FITTED = ("n_features_in_", "feature_names_", "structural_", "num_nodes_", "epoch_")
+Embeddings = FloatArray | dict[str, FloatArray]
+FITTED = ("n_features_in_", "epoch_")
 TRAINING = (
     "epochs",
     "max_epochs",
     "patience",
     "check_every",
     "holdout",
+    "batch_size",
     "lr",
     "weight_decay",
     "warmup_epochs",
@@ -49,7 +54,7 @@ TRAINING = (
 
 
 class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Embeddings of a graph's nodes, learned without labels.
+    """Embeddings of a graph's nodes, or of whole graphs, learned without labels.
 
     Two learned views of the graph (of its features, its edges or both) go through one
     shared encoder that is trained to embed them alike without collapsing.
@@ -59,16 +64,29 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encoder: "gcn", "sage", "gin", or any module called as
             `(x, edge_index[, edge_weight])` that takes the columns of a view:
             `augment_channels`, or the input's own under "topology". It is copied.
+            "auto": "gcn" for nodes, "gin" for graphs.
         out_channels: width of a view's embedding; the two views are concatenated.
         hidden_channels: width between the encoder's layers; `out_channels` if None.
-        num_layers: layers of the encoder.
-        norm: normalisation between them: None, "batch" or "layer".
-        jump: what the encoder returns: its "last" layer, the "sum" of all, or "cat".
+        num_layers: layers of the encoder; "auto": 2 for nodes, 3 for graphs.
+        norm: normalisation between them: None, "batch" or "layer"; "auto": None for
+            nodes, "batch" for graphs.
+        jump: what the encoder returns: its "last" layer, the "sum" of all, or all
+            side by side, "cat"; "auto": "last" for nodes, "cat" for graphs.
+        readout: how the nodes of a graph become one vector: "sum", "mean" or "max".
         augment_channels: width of an augmented view.
         augment_layers: layers of each feature augmenter.
+        topology: the second graph: "learned", or to compare it with, one that is not:
+            "random", "knn_x", "knn_ax" (similar features, similar neighbours'
+            features) or "two_hop".
         topology_layers: layers of the GNN whose similarities are the learned edges.
         edges_per_node: the most learned edges per node, before both directions are
             taken together; None for every pair above the row's mean (small graphs).
+        edge_multiplier: in the place of `edges_per_node`, so many edges per node as
+            make up this multiple of the graph's own.
+        symmetric: learned edges go both ways.
+        candidates: how learned edges are found: "exact" compares all pairs, "index"
+            asks an approximate index (extra `scale`), "hops" looks around each node;
+            "auto": exact where that takes little time.
         similarity: "cosine", or "inner" for plain inner products.
         keep_edges: keep the original edges among the learned ones.
         refresh: training steps between two look-ups of the learned edges.
@@ -81,6 +99,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         covariance_weight: gamma.
         orthogonality_weight: lambda.
         unit_rows: scale the augmenters' weights to unit rows inside Eq. 5.
+        standardize: standardise the columns of the embeddings inside the objective;
+            "auto": for graphs only.
         epochs: a number (0: the untrained model), or "auto": hide some links, keep
             the earliest epoch within one standard error of the best at telling them
             from random pairs, the untrained model included.
@@ -88,6 +108,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         patience: "auto" stops when the epoch to keep lies this many back.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges that "auto" hides from training.
+        batch_size: graphs per step where there are many; None for all at once.
         lr: learning rate.
         weight_decay: L2 penalty of Adam.
         warmup_epochs: epochs over which the rate rises to `lr`.
@@ -109,16 +130,21 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         augment: AugmentName = "feature",
-        encoder: EncoderName | nn.Module = "gcn",
+        encoder: EncoderName | Literal["auto"] | nn.Module = "auto",
         out_channels: int = 128,
         hidden_channels: int | None = None,
-        num_layers: int = 2,
-        norm: NormName | None = None,
-        jump: JumpName = "last",
+        num_layers: int | Literal["auto"] = "auto",
+        norm: NormName | Literal["auto"] | None = "auto",
+        jump: JumpName | Literal["auto"] = "auto",
+        readout: ReadoutName = "sum",
         augment_channels: int = 256,
         augment_layers: int = 1,
+        topology: TopologyName = "learned",
         topology_layers: int = 2,
         edges_per_node: int | None = 16,
+        edge_multiplier: float | None = None,
+        symmetric: bool = True,
+        candidates: CandidatesName = "auto",
         similarity: SimilarityName = "cosine",
         keep_edges: bool = False,
         refresh: int = 5,
@@ -131,11 +157,13 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         covariance_weight: float = 1.0,
         orthogonality_weight: float = 0.0,
         unit_rows: bool = False,
+        standardize: bool | Literal["auto"] = "auto",
         epochs: int | Literal["auto"] = "auto",
         max_epochs: int = 500,
         patience: int = 100,
         check_every: int = 5,
         holdout: float = 0.05,
+        batch_size: int | None = 128,
         lr: float = 1e-3,
         weight_decay: float = 0.0,
         warmup_epochs: int = 0,
@@ -151,10 +179,15 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.num_layers = num_layers
         self.norm = norm
         self.jump = jump
+        self.readout = readout
         self.augment_channels = augment_channels
         self.augment_layers = augment_layers
+        self.topology = topology
         self.topology_layers = topology_layers
         self.edges_per_node = edges_per_node
+        self.edge_multiplier = edge_multiplier
+        self.symmetric = symmetric
+        self.candidates = candidates
         self.similarity = similarity
         self.keep_edges = keep_edges
         self.refresh = refresh
@@ -167,11 +200,13 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.covariance_weight = covariance_weight
         self.orthogonality_weight = orthogonality_weight
         self.unit_rows = unit_rows
+        self.standardize = standardize
         self.epochs = epochs
         self.max_epochs = max_epochs
         self.patience = patience
         self.check_every = check_every
         self.holdout = holdout
+        self.batch_size = batch_size
         self.lr = lr
         self.weight_decay = weight_decay
         self.warmup_epochs = warmup_epochs
@@ -181,29 +216,28 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, data: Any, y: object = None) -> Self:
-        """Learn from a graph.
+        """Learn from a graph, or from many.
 
         Args:
-            data: a `torch_geometric.data.Data`.
+            data: a `torch_geometric.data.Data`, a `HeteroData`, or a list or dataset
+                of `Data`.
             y: ignored; labels are never looked at.
         """
         self._fit(data)
         return self
 
-    def fit_transform(self, data: Any, y: object = None) -> FloatArray:
-        """Learn from a graph and embed it [N, d]; `y` is ignored."""
+    def fit_transform(self, data: Any, y: object = None) -> Embeddings:
+        """Learn from a graph and embed it, as `transform`; `y` is ignored."""
         return self._embed(self._fit(data))
 
     def _fit(self, data: Any) -> Graph:
         """Learn, and return the graph as the model sees it."""
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
-        graph = as_graph(data)
-        if graph.num_nodes < 2:
-            raise InputError(
-                "the graph has one node: expected two or more to learn from"
-            )
-        scale = fit_scale(graph.x, self.scaling)
+        preparation, graph = Preparation.fit(data, self.scaling)
+        if graph.num_rows < 2:
+            given = "the graph has one node" if graph.ptr is None else "one graph"
+            raise InputError(f"{given}: expected two or more to learn from")
         config = TrainConfig(**{name: parameters[name] for name in TRAINING})
         total = config.max_epochs if config.epochs == "auto" else config.epochs
         device = _pick_device(self.device)
@@ -212,32 +246,43 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             seeded(secrets.randbits(32) if seed is None else int(seed)),
             progress_bar(total, shown=self.verbose) as report,
         ):
-            method = build_dsgrl(parameters, graph.num_features).to(device)
-            graph = _scaled(graph, scale).to(device)
+            method = _build(parameters, preparation).to(device)
+            graph = graph.to(device)
+            _note_unused_attributes(graph, method)
             history, epoch = train(method, graph, config, report)
         # Only now: a fit that fails leaves the model as it was.
-        self.method_, self.scale_ = method, scale
+        self.method_, self.preparation_ = method, preparation
         self.history_, self.epoch_ = history, epoch
-        self.n_features_in_, self.num_nodes_ = graph.num_features, graph.num_nodes
-        self.feature_names_ = _feature_names(data)
-        self.structural_ = getattr(data, "x", None) is None
+        self.n_features_in_ = graph.num_features
         return graph
 
-    def transform(self, data: Any) -> FloatArray:
-        """Embed a graph with the same columns, seen or unseen [N, d]."""
+    def transform(self, data: Any) -> Embeddings:
+        """Embed data of the same columns, seen or unseen.
+
+        Returns:
+            One vector per node [N, d]; per graph [B, d] for a list of graphs; per
+            node type {type: [N_type, d]} for a `HeteroData`.
+        """
         return self._embed(self._prepare(data))
 
-    def _embed(self, graph: Graph) -> FloatArray:
-        with torch.no_grad():
-            z: FloatArray = self.method_.embed(graph).cpu().numpy()
-        return z
+    def _embed(self, graph: Graph) -> Embeddings:
+        z = embed_all(self.method_, graph)
+        if self.preparation_.schema is None:
+            return z.cpu().numpy()
+        kinds = zip(self.preparation_.schema.types, graph.split(z), strict=True)
+        return {kind: rows.cpu().numpy() for kind, rows in kinds}
 
-    def views(self, data: Any) -> tuple[View, View]:
-        """Return the two learned views of a graph, to inspect or use elsewhere."""
+    def views(self, data: Any) -> tuple[Any, Any]:
+        """Return the two learned views, to inspect or use elsewhere.
+
+        Returns:
+            Two `View`s (features, edges, weights); for a list of graphs two lists of
+            them; for a `HeteroData` two `HeteroView`s.
+        """
         graph = self._prepare(data)
         with torch.no_grad():
             one, two = self.method_.views(graph)
-        return _as_view(*one), _as_view(*two)
+        return as_views(graph, *one), as_views(graph, *two)
 
     def save(self, path: str | Path) -> None:
         """Write a model folder: safetensors, config.json, history.csv and a card."""
@@ -249,10 +294,11 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "version": importlib.metadata.version("dsgrl"),
             "parameters": parameters,
             "fitted": {name: getattr(self, name) for name in FITTED},
+            "input": self.preparation_.to_json(),
         }
         state = self.method_.state_dict(prefix="method.")
-        if self.scale_ is not None:
-            state.update({f"scale.{k}": v for k, v in self.scale_._asdict().items()})
+        scales = self.preparation_.tensors()
+        state.update({f"scale.{name}": value for name, value in scales.items()})
         save_model(Path(path), SavedModel(config, state, self.history_))
 
     @classmethod
@@ -284,15 +330,10 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             model = cls(**parameters)
             for name in FITTED:
                 setattr(model, name, saved.config["fitted"][name])
-            model.method_ = build_dsgrl(parameters, model.n_features_in_)
-            state = dict(saved.state)
-            model.scale_ = None
-            if "scale.mean" in state:
-                scale = {k: state.pop(f"scale.{k}") for k in ColumnScale._fields}
-                model.scale_ = ColumnScale(**scale)
-            model.method_.load_state_dict(
-                {key.removeprefix("method."): value for key, value in state.items()}
-            )
+            scales, state = _split_state(saved.state)
+            model.preparation_ = Preparation.from_json(saved.config["input"], scales)
+            model.method_ = _build(parameters, model.preparation_)
+            model.method_.load_state_dict(state)
         except InputError:
             raise
         except (KeyError, TypeError, RuntimeError, AttributeError) as error:
@@ -305,50 +346,44 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return model
 
     def _prepare(self, data: Any) -> Graph:
-        """Check that a graph has the columns of the training graph; scale them."""
+        """Check that data has the columns of training, and scale them."""
         check_is_fitted(self, "method_")
-        has_features = getattr(data, "x", None) is not None
-        if has_features == self.structural_:
-            raise InputError(
-                f"the model was trained {'without' if self.structural_ else 'with'} "
-                f"node features, this graph is {'with' if has_features else 'without'}"
-            )
-        graph = as_graph(data, structural_columns=self.n_features_in_)
-        if self.structural_ and graph.num_nodes != self.num_nodes_:
-            logger.warning(
-                "the features are structural and this is another graph: its spectral "
-                "coordinates need not agree with those of training"
-            )
-        names = _feature_names(data)
-        if names is not None and self.feature_names_ is not None:
-            graph = reorder_columns(graph, names, self.feature_names_)
-        if graph.num_features != self.n_features_in_:
-            raise InputError(
-                f"the graph has {graph.num_features} feature columns, the model "
-                f"was trained on {self.n_features_in_}"
-            )
         device = next(self.method_.parameters()).device
-        return _scaled(graph, self.scale_).to(device)
+        return self.preparation_.apply(data).to(device)
 
 
-def _scaled(graph: Graph, scale: ColumnScale | None) -> Graph:
-    """Scale the columns as in training, also those still to be made from edges."""
-    if scale is None:
-        return graph
-    make = graph.make_features
-    made = None if make is None else (lambda adjacency: scale.apply(make(adjacency)))
-    return Graph(scale.apply(graph.x), graph.adjacency, made)
+def _build(parameters: dict[str, Any], preparation: Preparation) -> DSGRLMethod:
+    counts = [columns.count for columns in preparation.columns]
+    return build_dsgrl(
+        parameters,
+        counts if preparation.level == "hetero" else counts[0],
+        level=preparation.level,
+        schema=preparation.schema,
+    )
 
 
-def _as_view(adjacency: Adjacency, x: Tensor | Adjacency) -> View:
-    dense = x.to_dense() if isinstance(x, Adjacency) else x
-    adjacency = adjacency.materialize()
-    return View(dense.cpu(), adjacency.edge_index.cpu(), adjacency.value.cpu())
+def _note_unused_attributes(graph: Graph, method: DSGRLMethod) -> None:
+    given = any(part.attr is not None for part, _, _ in graph.adjacency.parts())
+    if given and not getattr(method.encoder, "accepts_attr", False):
+        logger.warning(
+            "edge_attr is ignored: this encoder takes weights (edge_weight) only; one "
+            "of your own may take edge_attr, unless there are several node types"
+        )
 
 
-def _feature_names(data: Any) -> list[str] | None:
-    names = getattr(data, "feature_names", None)
-    return None if names is None else [str(name) for name in names]
+def _split_state(
+    state: dict[str, Tensor],
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Tell the scales of the columns from the weights of the method."""
+    named = {
+        prefix: {
+            key.removeprefix(prefix): value
+            for key, value in state.items()
+            if key.startswith(prefix)
+        }
+        for prefix in ("scale.", "method.")
+    }
+    return named["scale."], named["method."]
 
 
 def _pick_device(device: str) -> torch.device:

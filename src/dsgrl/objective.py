@@ -111,6 +111,7 @@ def objective(
     invariance_form: InvarianceName = "mse",
     regularizer: RegularizerName = "covariance",
     unit_rows: bool = False,
+    standardize: bool = False,
 ) -> dict[str, Tensor]:
     r"""All terms of the training cost, weighted, by name, Eq. 6.
 
@@ -128,7 +129,11 @@ def objective(
         invariance_form: see `invariance`.
         regularizer: "covariance" (Eq. 4) or "orthogonality" (Eq. 7).
         unit_rows: see `augmenter_orthogonality`.
+        standardize: give every column of Z1 and of Z2 mean 0 and deviation 1 first:
+            vectors of whole graphs are sums that grow with the graphs.
     """
+    if standardize:
+        z1, z2 = standardized(z1), standardized(z2)
     terms = {
         "invariance": invariance_weight * invariance(z1, z2, invariance_form),
     }
@@ -143,6 +148,13 @@ def objective(
             weights, unit_rows=unit_rows
         )
     return terms
+
+
+def mean_terms(losses: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Average the terms of several costs: those of different types of nodes."""
+    if len(losses) == 1:
+        return losses[0]
+    return {k: torch.stack([loss[k] for loss in losses]).mean() for k in losses[0]}
 
 
 def regularize_orthogonality(
@@ -175,6 +187,13 @@ def distance_from_orthonormal(w: Float[Tensor, "rows cols"]) -> Scalar:
     missing = gram.new_full((1,), max(rows - cols, 0)).sqrt()
     distance: Tensor = torch.linalg.vector_norm(torch.cat([gram.flatten(), missing]))
     return distance
+
+
+def standardized(z: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+    """Give every column mean 0 and deviation 1; a constant column becomes zero."""
+    centered = z - z.mean(dim=0)
+    spread: Tensor = centered.square().sum(dim=0) / max(z.size(0) - 1, 1)
+    return centered / (spread + EPSILON).sqrt()
 
 
 def second_moments(z: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:

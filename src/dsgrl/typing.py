@@ -32,11 +32,15 @@ if TYPE_CHECKING:
     # Loading torch takes a second; `dsgrl --help` need not wait for it.
     from torch import Tensor
 
+Level = Literal["node", "graph", "hetero"]
 AugmentName = Literal["feature", "topology", "both"]
 SimilarityName = Literal["cosine", "inner"]
+TopologyName = Literal["learned", "random", "knn_x", "knn_ax", "two_hop"]
+CandidatesName = Literal["auto", "exact", "index", "hops"]
 EncoderName = Literal["gcn", "sage", "gin"]
 NormName = Literal["batch", "layer"]
 JumpName = Literal["last", "sum", "cat"]
+ReadoutName = Literal["sum", "mean", "max"]
 AggregateName = Literal["concat", "mean", "sum"]
 InvarianceName = Literal["mse", "frobenius"]
 RegularizerName = Literal["covariance", "orthogonality"]
@@ -63,6 +67,20 @@ class View(NamedTuple):
     x: Tensor
     edge_index: Tensor
     edge_weight: Tensor
+
+
+class HeteroView(NamedTuple):
+    """One learned view of a graph with several types of nodes.
+
+    Attributes:
+        x: augmented features of every type [N_type, D1].
+        edge_index: source and target of every edge, by relation [2, E].
+        edge_weight: weight of every edge, by relation [E].
+    """
+
+    x: dict[str, Tensor]
+    edge_index: dict[tuple[str, str, str], Tensor]
+    edge_weight: dict[tuple[str, str, str], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +112,22 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Test scores of one embedding over all splits, in percent."""
+    """Test scores of one embedding over all splits, in percent.
+
+    Attributes:
+        scores: one per split.
+        validation: scores of the same probes on their validation rows; what
+            anything is to be chosen by.
+        metric: what the scores are.
+        protocol: how the rows were split.
+        manifest: short hash of the splits.
+    """
 
     scores: list[float] = field(default_factory=list)
+    validation: list[float] = field(default_factory=list)
+    metric: str = "accuracy"
+    protocol: str = ""
+    manifest: str = ""
 
     @property
     def mean(self) -> float:

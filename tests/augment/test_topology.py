@@ -4,7 +4,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from dsgrl.augment import TopologyAugmenter
-from dsgrl.augment.topology import most_similar
+from dsgrl.augment.similar import most_similar
 from dsgrl.estimator import DSGRL
 from dsgrl.graph import Adjacency, Graph, as_graph
 from dsgrl.methods import DSGRLMethod, build_dsgrl
@@ -74,7 +74,7 @@ def test_most_similar__does_not_depend_on_block(
 ) -> None:
     h = torch.randn(60, 4)
     whole = {tuple(pair) for pair in most_similar(h, 6).t().tolist()}
-    monkeypatch.setattr("dsgrl.augment.topology.BLOCK_ELEMENTS", block)
+    monkeypatch.setattr("dsgrl.augment.similar.BLOCK_ELEMENTS", block)
     assert {tuple(pair) for pair in most_similar(h, 6).t().tolist()} == whole
 
 

@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from dsgrl.graph.files import TABLE_SUFFIXES, read_graph
+from dsgrl.graph.files import read_graph
+from dsgrl.graph.tables import TABLE_SUFFIXES
 from dsgrl.typing import InputError
 
 # Not sorted, so that a reader that sorts is caught.

@@ -6,8 +6,9 @@ import torch
 from torch_geometric.data import Data
 
 from dsgrl.graph import Adjacency, as_graph
-from dsgrl.graph.inputs import DEGREE_COLUMNS, structural_features
+from dsgrl.graph.prepare import Preparation
 from dsgrl.graph.scaling import fit_scale
+from dsgrl.graph.structural import DEGREE_COLUMNS, structural_features
 from dsgrl.typing import InputError
 
 
@@ -56,10 +57,6 @@ EDGES = torch.tensor([[0, 1], [1, 2]])
         (Data(x=torch.ones(3, 3), edge_index=EDGES.float()), "expected whole numbers"),
         (Data(x=torch.ones(3, 3), adj_t=torch.eye(3)), "adj_t"),
         (
-            Data(x=torch.ones(3, 3), edge_index=EDGES, feature_names=["a", "b"]),
-            "2 names for 3 columns",
-        ),
-        (
             Data(x=torch.ones(3, 3), edge_index=EDGES, edge_weight=torch.ones(5)),
             "5 values for 2 edges",
         ),
@@ -77,6 +74,12 @@ def test_as_graph__refuses(data: object, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         as_graph(data)
     assert "\n" not in str(caught.value)
+
+
+def test_preparation__refuses_names_that_do_not_fit() -> None:
+    data = Data(x=torch.ones(3, 3), edge_index=EDGES, feature_names=["a", "b"])
+    with pytest.raises(InputError, match="2 names for 3 columns"):
+        Preparation.fit(data, "auto")
 
 
 def test_as_graph__tells_of_structural_features(
@@ -136,7 +139,7 @@ def test_structural_features__exact_and_repeatable_on_degenerate_graphs(
     dense_up_to: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dsgrl.graph.inputs.DENSE_UP_TO", dense_up_to)
+    monkeypatch.setattr("dsgrl.graph.structural.DENSE_UP_TO", dense_up_to)
     edge_index = shape(150)
     one, two = (
         structural_features(Adjacency.from_edge_index(edge_index, num_nodes=150))

@@ -1,10 +1,13 @@
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from dsgrl import cli, read_graph
+from dsgrl.graph.rows import tabulate_view
 from dsgrl.graph.saving import write_views
 from dsgrl.typing import InputError, View
 
@@ -19,11 +22,14 @@ def view(seed: int) -> View:
     )
 
 
+def tables(ids: list[object], *seeds: int) -> list[tuple[pa.Table, pa.Table]]:
+    return [tabulate_view(Data(ids=ids), view(seed)) for seed in seeds]
+
+
 def test_write_views__can_be_read_again_as_a_graph(tmp_path: Path) -> None:
     ids = ["a", "b", "c", "d"]
-    views = (view(0), view(1))
-    write_views(tmp_path / "views", ids, views)
-    for number, written in enumerate(views, start=1):
+    write_views(tmp_path / "views", tables(ids, 0, 1))
+    for number, written in enumerate((view(0), view(1)), start=1):
         data = read_graph(
             tmp_path / f"views/edges{number}.parquet",
             tmp_path / f"views/features{number}.parquet",
@@ -37,12 +43,12 @@ def test_write_views__can_be_read_again_as_a_graph(tmp_path: Path) -> None:
 
 def test_write_views__replaces_views_but_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "views"
-    write_views(folder, list(range(4)), (view(0), view(1)))
-    write_views(folder, list(range(4)), (view(2), view(3)))
+    write_views(folder, tables([0, 1, 2, 3], 0, 1))
+    write_views(folder, tables([0, 1, 2, 3], 2, 3))
     assert {path.name for path in tmp_path.iterdir()} == {"views"}
     (folder / "notes.txt").write_text("precious")
     with pytest.raises(InputError, match="holds other files"):
-        write_views(folder, list(range(4)), (view(0), view(1)))
+        write_views(folder, tables([0, 1, 2, 3], 0, 1))
     assert (folder / "notes.txt").exists()
 
 

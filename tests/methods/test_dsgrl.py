@@ -102,7 +102,10 @@ def test_methods__declare_what_the_runner_asks_for() -> None:
             {"augment": "nodes"},
             "augment='nodes': expected one of 'feature', 'topology', 'both'",
         ),
-        ({"encoder": "gat"}, "encoder='gat': expected one of 'gcn', 'sage', 'gin'"),
+        (
+            {"encoder": "gat"},
+            "encoder='gat': expected one of 'auto', 'gcn', 'sage', 'gin'",
+        ),
         ({"out_channels": 0}, "out_channels=0: expected a whole number from 1"),
         ({"out_channels": 2.5}, "out_channels=2.5"),
         ({"hidden_channels": 0}, "hidden_channels=0"),

@@ -1,5 +1,7 @@
 """Every pair above its row's mean, exactly as the paper's equation, never held."""
 
+import itertools
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -20,13 +22,15 @@ class AboveMean(Adjacency):
 
     Args:
         h: one vector per node [N, D1]; similarities are inner products.
+        bounds: where each graph begins, and N at the end; edges stay inside. One
+            graph if left out.
     """
 
-    def __init__(self, h: Tensor) -> None:
+    def __init__(self, h: Tensor, bounds: list[int] | None = None) -> None:
         self.h = h
-        # The mean over k of h_i . h_k is h_i . mean(h); as a threshold it has no
-        # gradient.
-        self.mean = (h @ h.mean(dim=0)).detach()
+        self.bounds = bounds or [0, h.size(0)]
+        self.bipartite = False
+        self.attr = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -42,31 +46,54 @@ class AboveMean(Adjacency):
         """Return the graph itself: its rows sum to 1 already."""
         return self
 
+    def diagonal_blocks(self, bounds: list[int]) -> list[Adjacency]:
+        """Cut into the graphs it is made of."""
+        return [AboveMean(self.h[a:b]) for a, b in itertools.pairwise(bounds)]
+
     def multiply(self, h: Tensor) -> Tensor:
         """Return A' H for dense rows [N, ...]."""
-        flat = h.reshape(h.size(0), -1)
+        flat = h.flatten(1)
         blocks = [
-            checkpoint(_apply_rows, rows, mean, self.h, flat, use_reentrant=False)
-            for rows, mean in self._blocks()
+            checkpoint(
+                _apply_rows, rows, mean, graph, flat[low:high], use_reentrant=False
+            )
+            for rows, mean, graph, (low, high) in self._blocks()
         ]
-        return torch.cat(blocks).view(h.shape)
+        return torch.cat(blocks).view(h.shape) if blocks else torch.zeros_like(h)
 
     def materialize(self) -> Adjacency:
         """Hold all edges as an ordinary graph, to look at (about N^2 / 2 of them)."""
         columns, values, counts = [], [], []
-        for rows, mean in self._blocks():
-            weight = _weights(rows, mean, self.h)
+        for rows, mean, graph, (low, _) in self._blocks():
+            weight = _weights(rows, mean, graph)
             row, column = weight.nonzero(as_tuple=True)
-            columns.append(column)
+            columns.append(column + low)
             values.append(weight[row, column])
             counts.append(torch.bincount(row, minlength=rows.size(0)))
+        if not counts:
+            none = self.h.new_zeros(1, dtype=torch.long)
+            return Adjacency(Pattern(none, none[:0], 0), self.h.new_zeros(0))
         pointer = F.pad(torch.cat(counts).cumsum(0), (1, 0))
         pattern = Pattern(pointer, torch.cat(columns), self.h.size(0))
         return Adjacency(pattern, torch.cat(values))
 
-    def _blocks(self) -> list[tuple[Tensor, Tensor]]:
-        size = max(1, BLOCK_ELEMENTS // self.h.size(0))
-        return list(zip(self.h.split(size), self.mean.split(size), strict=True))
+    def _blocks(self) -> list[tuple[Tensor, Tensor, Tensor, tuple[int, int]]]:
+        """Return blocks of rows, their means, all rows of their graph and its range."""
+        blocks = []
+        for low, high in itertools.pairwise(self.bounds):
+            if high > low:
+                graph = self.h[low:high]
+                # The mean over k of h_i . h_k is h_i . mean(h); as a threshold it has
+                # no gradient.
+                mean = (graph @ graph.mean(dim=0)).detach()
+                size = max(1, BLOCK_ELEMENTS // (high - low))
+                blocks += [
+                    (rows, means, graph, (low, high))
+                    for rows, means in zip(
+                        graph.split(size), mean.split(size), strict=True
+                    )
+                ]
+        return blocks
 
 
 def _weights(rows: Tensor, mean: Tensor, h: Tensor) -> Tensor:

@@ -8,77 +8,80 @@ row's sum, so that gradients reach every parameter of h through the weights:
           g(h_i, h_j) > \frac{1}{N} \sum_k g(h_i, h_k) = g(h_i, \bar h)
 
 Which pairs are edges is found in blocks of rows: memory O(N k + block N), never
-N x N. While training the pairs are looked up anew every few steps; their weights are
-computed, and learn, in every step.
+N x N; or, for large graphs, among candidates (`candidates.py`). While training the
+pairs are looked up anew every few steps; their weights are computed, and learn, in
+every step. Edges never leave their graph (many graphs) or node type (several types).
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dsgrl.augment.above_mean import AboveMean
+from dsgrl.augment.similar import Search, most_similar
 from dsgrl.encode import Encoder
-from dsgrl.graph import Adjacency, Graph, Pattern, dot_ends
+from dsgrl.graph import Adjacency, Graph, Pattern, Relations, Schema, dot_ends
 from dsgrl.typing import SimilarityName
 
-# Similarities held at once while looking for edges: 64 MB of float32.
-BLOCK_ELEMENTS = 1 << 24
 
-
-class TopologyAugmenter(nn.Module):
-    """A graph of similar nodes, learned.
+class Topology(nn.Module):
+    """A second graph for the second view; `represent` says what is similar.
 
     Args:
-        in_channels: width F of the input features.
-        augment_channels: width D1 of the representation H.
-        num_layers: layers K of the GNN that makes H.
         edges_per_node: the most edges kept per row; None keeps every pair above the
             row's mean, as the paper's equation (for graphs where N^2 work is fine).
-        similarity: "cosine", or "inner" for the paper's plain inner product.
-        keep_edges: keep the original edges among the learned ones.
+        edge_multiplier: if given, as many edges per row as make up this multiple of
+            the graph's own edges, instead of `edges_per_node`.
+        symmetric: take every pair both ways.
+        keep_edges: keep the original edges among the new ones.
         refresh: training steps between two look-ups of the pairs.
-        dropout: share dropped between the GNN's layers while training.
+        search: how pairs are found: "exact", or among candidates by "index" or "hops".
     """
 
     def __init__(
         self,
-        in_channels: int,
-        augment_channels: int,
         *,
-        num_layers: int = 2,
         edges_per_node: int | None = 16,
-        similarity: SimilarityName = "cosine",
+        edge_multiplier: float | None = None,
+        symmetric: bool = True,
         keep_edges: bool = False,
         refresh: int = 5,
-        dropout: float = 0.0,
+        search: Search = "exact",
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(
-            in_channels,
-            augment_channels,
-            augment_channels,
-            num_layers=num_layers,
-            dropout=dropout,
-        )
         self.edges_per_node = edges_per_node
-        self.similarity = similarity
+        self.edge_multiplier = edge_multiplier
+        self.symmetric = symmetric
         self.keep_edges = keep_edges
         self.refresh = refresh
+        self.search = search
         self._steps = 0
-        self._known: tuple[Adjacency, Pattern] | None = None
+        self._known: tuple[Any, Pattern] | None = None
 
-    def forward(self, graph: Graph) -> Adjacency:
-        """Return the learned graph A' [N, N], its rows summing to 1."""
+    def forward(self, graph: Graph) -> Adjacency | Relations:
+        """Return the new graph A' [N, N], its rows summing to 1.
+
+        For several types of nodes its blocks take the place of each type's relations
+        to itself; relations between types stay.
+        """
         h = self.represent(graph)
-        if self.edges_per_node is None:
-            return AboveMean(h)
-        pattern = self._pattern(graph, h.detach())
-        return Adjacency(pattern, F.relu(dot_ends(pattern, h))).normalized("mean")
+        learned = self._connect(graph, h)
+        if isinstance(graph.adjacency, Relations):
+            return graph.adjacency.with_inner(learned.diagonal_blocks(graph.bounds))
+        return learned
 
     def represent(self, graph: Graph) -> Tensor:
-        """Return H [N, D1], rows of unit length for cosine similarity."""
-        h: Tensor = self.encoder(graph.adjacency, graph.x)
-        return F.normalize(h, dim=1) if self.similarity == "cosine" else h
+        """Return H [N, D1]; similarities are inner products of its rows."""
+        raise NotImplementedError
+
+    def _connect(self, graph: Graph, h: Tensor) -> Adjacency:
+        if self.edges_per_node is None and self.edge_multiplier is None:
+            return AboveMean(h, graph.bounds)
+        pattern = self._pattern(graph, h.detach())
+        return Adjacency(pattern, F.relu(dot_ends(pattern, h))).normalized("mean")
 
     def _pattern(self, graph: Graph, h: Tensor) -> Pattern:
         """Look up the edges; while training only every few steps."""
@@ -91,39 +94,92 @@ class TopologyAugmenter(nn.Module):
         assert self._known is not None
         return self._known[1]
 
+    def find_pairs(self, graph: Graph, h: Tensor) -> Tensor:
+        """Return the pairs to connect, as (similar node, row) [2, E]."""
+        return most_similar(
+            h, self.counts(graph), graph.bounds, self.search, graph.adjacency
+        )
+
+    def counts(self, graph: Graph) -> list[int]:
+        """Return the most edges per row, for every graph or node type."""
+        blocks = len(graph.bounds) - 1
+        if self.edge_multiplier is None:
+            assert self.edges_per_node is not None
+            return [self.edges_per_node] * blocks
+        bounds = torch.tensor(graph.bounds, device=graph.adjacency.device)
+        edges = _edges_into(graph)[bounds].diff()
+        wanted = self.edge_multiplier * edges / bounds.diff().clamp_min(1)
+        return [max(1, round(count)) for count in wanted.tolist()]
+
     def _look_up(self, graph: Graph, h: Tensor) -> Pattern:
-        assert self.edges_per_node is not None
-        pairs = most_similar(h, self.edges_per_node)
+        pairs = self.find_pairs(graph, h)
         if self.keep_edges:
-            pairs = torch.cat([pairs, graph.adjacency.edge_index], dim=1)
-        # Both directions, each pair once: one number per pair sorts faster than two.
-        num_nodes = h.size(0)
-        both = torch.cat([pairs, pairs.flip(0)], dim=1)
-        number = torch.unique(both[1] * num_nodes + both[0])
+            pairs = torch.cat([pairs, _inner_edges(graph)], dim=1)
+        if self.symmetric:
+            pairs = torch.cat([pairs, pairs.flip(0)], dim=1)
+        # Each pair once: one number per pair sorts faster than two.
+        num_nodes = graph.num_nodes
+        number = torch.unique(pairs[1] * num_nodes + pairs[0])
         pairs = torch.stack([number % num_nodes, number // num_nodes])
         return Adjacency.from_edge_index(pairs, num_nodes=num_nodes).pattern
 
 
-@torch.no_grad()
-def most_similar(h: Tensor, edges_per_node: int) -> Tensor:
-    """Find, per row, the pairs above the row's mean and among its k largest.
+class TopologyAugmenter(Topology):
+    """A graph of similar nodes, learned.
 
     Args:
-        h: one vector per node [N, D].
-        edges_per_node: k.
-
-    Returns:
-        Pairs as (similar node, row) [2, E].
+        in_channels: width F of the input features; one per type if there are several.
+        augment_channels: width D1 of the representation H.
+        num_layers: layers K of the GNN that makes H.
+        similarity: "cosine", or "inner" for the paper's plain inner product.
+        dropout: share dropped between the GNN's layers while training.
+        schema: types and relations of a heterogeneous graph.
+        **options: see `Topology`.
     """
-    num_nodes = h.size(0)
-    mean = h @ h.mean(dim=0)  # [N]: the mean over k of h_i . h_k, in linear time
-    count = min(edges_per_node, num_nodes)
-    found = []
-    for rows in torch.arange(num_nodes, device=h.device).split(
-        max(1, BLOCK_ELEMENTS // num_nodes)
-    ):
-        top = (h[rows] @ h.t()).topk(count, dim=1)  # [block, k]
-        above = top.values > mean[rows, None]
-        row = rows[:, None].expand_as(top.indices)
-        found.append(torch.stack([top.indices[above], row[above]]))
-    return torch.cat(found, dim=1)
+
+    def __init__(
+        self,
+        in_channels: int | Sequence[int],
+        augment_channels: int,
+        *,
+        num_layers: int = 2,
+        similarity: SimilarityName = "cosine",
+        dropout: float = 0.0,
+        schema: Schema | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.similarity = similarity
+        self.encoder = Encoder(
+            in_channels,
+            augment_channels,
+            augment_channels,
+            num_layers=num_layers,
+            dropout=dropout,
+            schema=schema,
+        )
+
+    def represent(self, graph: Graph) -> Tensor:
+        """Return H [N, D1], rows of unit length for cosine similarity."""
+        h: Tensor = self.encoder(graph.adjacency, graph.x)
+        return F.normalize(h, dim=1) if self.similarity == "cosine" else h
+
+
+def _inner_edges(graph: Graph) -> Tensor:
+    """Return the edges inside a graph or node type [2, E]."""
+    edges = [
+        part.edge_index + start
+        for part, start, end in graph.adjacency.parts()
+        if start == end and not part.bipartite
+    ]
+    return torch.cat(edges, dim=1)
+
+
+def _edges_into(graph: Graph) -> Tensor:
+    """Return how many edges flow into the nodes before each node [N + 1]."""
+    counts = torch.zeros(graph.num_nodes + 1, dtype=torch.long)
+    counts = counts.to(graph.adjacency.device)
+    for part, _, start in graph.adjacency.parts():
+        degree = part.pattern.rowptr.diff().long()
+        counts[start + 1 : start + 1 + degree.numel()] += degree
+    return counts.cumsum(0)

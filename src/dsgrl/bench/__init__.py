@@ -1,5 +1,1 @@
-"""Measurements: one JSON line per case, ratios within one run."""
-
-from dsgrl.bench.speed import run_speed
-
-__all__ = ["run_speed"]
+"""Measurements and tables: one JSON line per cell, ratios within one run."""

@@ -1,12 +1,15 @@
 """The shared encoder: from features on a graph to one vector per node.
 
 `dense` has the fast row-wise steps, `layers` the three kinds of message passing,
-`encoder` their stack. All of them take several views side by side [N, V, C].
+`relational` one of them per relation, `encoder` their stack, `readout` the step from
+nodes to graphs. All of them take several views side by side [N, V, C].
 """
 
 from dsgrl.encode.dense import activate, linear
 from dsgrl.encode.encoder import Encoder, PyGEncoder
 from dsgrl.encode.layers import GCNLayer, GINLayer, GraphLayer, SAGELayer
+from dsgrl.encode.readout import Readout
+from dsgrl.encode.relational import RelationalLayer
 
 __all__ = [
     "Encoder",
@@ -14,6 +17,8 @@ __all__ = [
     "GINLayer",
     "GraphLayer",
     "PyGEncoder",
+    "Readout",
+    "RelationalLayer",
     "SAGELayer",
     "activate",
     "linear",

@@ -1,14 +1,18 @@
 """The shared encoder h: layers of one kind, or any PyG-style module of the user's."""
 
 import inspect
-import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dsgrl.encode.dense import activate
 from dsgrl.encode.layers import LAYERS, GraphLayer
-from dsgrl.graph import Adjacency
+from dsgrl.encode.relational import RelationalLayer
+from dsgrl.graph import Adjacency, Schema
 from dsgrl.typing import EncoderName, JumpName, NormName
 
 
@@ -19,7 +23,7 @@ class Encoder(nn.Module):
     over the edges; a normalisation layer sees each view by itself.
 
     Args:
-        in_channels: width of the input.
+        in_channels: width of the input; one width per type if there are several.
         hidden_channels: width between the layers.
         out_channels: width of the result of the last layer.
         num_layers: number of layers.
@@ -29,11 +33,13 @@ class Encoder(nn.Module):
         jump: what is returned: the "last" layer's result, the "sum" of all layers'
             results (then hidden and out must agree) or all of them side by side,
             "cat".
+        schema: types and relations of a heterogeneous graph, each relation with its
+            own weights.
     """
 
     def __init__(
         self,
-        in_channels: int,
+        in_channels: int | Sequence[int],
         hidden_channels: int,
         out_channels: int,
         *,
@@ -42,6 +48,7 @@ class Encoder(nn.Module):
         dropout: float = 0.0,
         norm: NormName | None = None,
         jump: JumpName = "last",
+        schema: Schema | None = None,
     ) -> None:
         super().__init__()
         if jump == "sum" and num_layers > 1 and hidden_channels != out_channels:
@@ -49,38 +56,43 @@ class Encoder(nn.Module):
                 f"jump='sum' adds the layers' results: hidden_channels="
                 f"{hidden_channels} must equal out_channels={out_channels}"
             )
-        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        make: Callable[[Any, int], nn.Module] = LAYERS[layer]
+        if schema is not None:
+            make = partial(RelationalLayer, schema, layer)
+        outputs = [*[hidden_channels] * (num_layers - 1), out_channels]
         self.layers = nn.ModuleList(
-            LAYERS[layer](a, b) for a, b in itertools.pairwise(widths)
+            make(a, b)
+            for a, b in zip([in_channels, *outputs[:-1]], outputs, strict=True)
         )
         kinds = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
-        self.norms = nn.ModuleList(kinds[norm](w) for w in widths[1:-1] if norm)
+        self.norms = nn.ModuleList(kinds[norm](w) for w in outputs[:-1] if norm)
         self.dropout = dropout
         self.jump = jump
-        self.out_channels = sum(widths[1:]) if jump == "cat" else out_channels
+        self.out_channels = sum(outputs) if jump == "cat" else out_channels
 
-    def forward(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
+    def forward(self, adjacency: Any, x: Any) -> Tensor:
         """Embed every node.
 
         Args:
-            adjacency: the graph, not normalised [N, N].
-            x: node features, one or more views [N, ..., in], or sparse ones.
+            adjacency: the graph, not normalised: an `Adjacency` [N, N], or `Relations`
+                if the encoder has a schema.
+            x: node features, one or more views [N, ..., in], or sparse ones; also one
+                table per node type.
 
         Returns:
             Embeddings [N, ..., D].
         """
         dropout = self.dropout if self.training else 0.0
         results: list[Tensor] = []
-        h: Tensor | Adjacency = x
+        h = x
         *hidden, last = self.layers
         for number, layer in enumerate(hidden):
-            assert isinstance(layer, GraphLayer)
-            h = layer.message(adjacency, h)
+            assert isinstance(layer, GraphLayer | RelationalLayer)
             if self.norms:
-                h = _per_view(self.norms[number], h + layer.bias)
+                h = _per_view(self.norms[number], layer(adjacency, h))
                 h = activate(h, dropout=dropout)
             else:
-                h = activate(h, layer.bias, dropout=dropout)
+                h = layer.activated(adjacency, h, dropout)
             results.append(h)
         results.append(last(adjacency, h))
         if self.jump == "last":
@@ -93,6 +105,9 @@ class Encoder(nn.Module):
 class PyGEncoder(nn.Module):
     """Any module called as `(x, edge_index[, edge_weight])`, fed one view at a time.
 
+    A module that also takes `edge_attr` gets the edges' attributes; learned edges have
+    none, theirs are zero, as are those of a graph that has none unlike the ones before.
+
     Args:
         module: the user's encoder; it must accept the columns of a view
             (`augment_channels`, or the input's own if only topology is learned).
@@ -103,6 +118,10 @@ class PyGEncoder(nn.Module):
         self.module = module
         parameters = inspect.signature(module.forward).parameters
         self.accepts_weight = "edge_weight" in parameters
+        self.accepts_attr = "edge_attr" in parameters
+        # How many attributes the edges had, 0 if none; saved with the weights.
+        self.attr_channels: Tensor
+        self.register_buffer("attr_channels", torch.tensor(0))
 
     def forward(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Embed every node, view by view [N, ..., in] -> [N, ..., D]."""
@@ -112,6 +131,11 @@ class PyGEncoder(nn.Module):
         edges = {"edge_index": held.edge_index}
         if self.accepts_weight:
             edges["edge_weight"] = held.value
+        if held.attr is not None:
+            self.attr_channels.fill_(held.attr.size(1))
+        if self.accepts_attr and self.attr_channels:
+            zeros = held.value.new_zeros(held.num_edges, int(self.attr_channels))
+            edges["edge_attr"] = zeros if held.attr is None else held.attr
         if x.dim() == 2:
             result: Tensor = self.module(x, **edges)
             return result
@@ -121,6 +145,15 @@ class PyGEncoder(nn.Module):
 def _per_view(norm: nn.Module, h: Tensor) -> Tensor:
     """Normalise each view by itself [N, (V,) C]."""
     if h.dim() == 2:
-        result: Tensor = norm(h)
-        return result
-    return torch.stack([norm(view) for view in h.unbind(1)], dim=1)
+        return _normalize(norm, h)
+    return torch.stack([_normalize(norm, view) for view in h.unbind(1)], dim=1)
+
+
+def _normalize(norm: nn.Module, h: Tensor) -> Tensor:
+    """Normalise rows [N, C]; a single one by the running statistics of a batch norm."""
+    if isinstance(norm, nn.BatchNorm1d) and h.size(0) == 1:
+        return F.batch_norm(
+            h, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps
+        )
+    result: Tensor = norm(h)
+    return result

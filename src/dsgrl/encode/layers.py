@@ -30,18 +30,33 @@ class GraphLayer(nn.Module):
     Args:
         in_channels: width of the input.
         out_channels: width of the result.
+        bias: whether the layer adds one; without, use `message` alone.
+        bipartite: made for edges between different types of nodes: it has no weights
+            for a node's own features.
     """
 
     normalization: ClassVar[NormalizationName]
 
-    def __init__(self, in_channels: int, out_channels: int) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        bias: bool = True,
+        bipartite: bool = False,
+    ) -> None:
         super().__init__()
+        self.bipartite = bipartite
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.bias = nn.Parameter(torch.empty(out_channels))
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
 
     def message(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
-        """Return the layer's result without its bias [N, ..., out]."""
+        """Return the layer's result without its bias [N, ..., out].
+
+        Between different types of nodes (a bipartite adjacency) a node's own features
+        have no part in it.
+        """
         raise NotImplementedError
 
     def forward(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
@@ -51,7 +66,19 @@ class GraphLayer(nn.Module):
             adjacency: the graph, not normalised [N, N].
             x: node features [N, ..., in], or sparse ones [N, in].
         """
-        return self.message(adjacency, x) + self.bias
+        message = self.message(adjacency, x)
+        return message if self.bias is None else message + self.bias
+
+    def activated(
+        self, adjacency: Adjacency, x: Tensor | Adjacency, dropout: float
+    ) -> Tensor:
+        """Return dropout(relu(result)), in one pass over the memory."""
+        return activate(self.message(adjacency, x), self.bias, dropout=dropout)
+
+    def reset_bias(self) -> None:
+        """Set the bias to zero, if there is one."""
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
     def propagate_narrow(
         self, adjacency: Adjacency, x: Tensor | Adjacency, weight: Tensor
@@ -71,15 +98,15 @@ class GCNLayer(GraphLayer):
 
     normalization = "gcn"
 
-    def __init__(self, in_channels: int, out_channels: int) -> None:
-        super().__init__(in_channels, out_channels)
+    def __init__(self, in_channels: int, out_channels: int, **options: bool) -> None:
+        super().__init__(in_channels, out_channels, **options)
         self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new weights."""
         nn.init.xavier_uniform_(self.weight)
-        nn.init.zeros_(self.bias)
+        self.reset_bias()
 
     def message(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Return A_hat X W."""
@@ -91,21 +118,28 @@ class SAGELayer(GraphLayer):
 
     normalization = "mean"
 
-    def __init__(self, in_channels: int, out_channels: int) -> None:
-        super().__init__(in_channels, out_channels)
+    def __init__(self, in_channels: int, out_channels: int, **options: bool) -> None:
+        super().__init__(in_channels, out_channels, **options)
         self.neighbor_weight = nn.Parameter(torch.empty(in_channels, out_channels))
-        self.self_weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.self_weight = (
+            None
+            if self.bipartite
+            else nn.Parameter(torch.empty(in_channels, out_channels))
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new weights."""
         nn.init.xavier_uniform_(self.neighbor_weight)
-        nn.init.xavier_uniform_(self.self_weight)
-        nn.init.zeros_(self.bias)
+        if self.self_weight is not None:
+            nn.init.xavier_uniform_(self.self_weight)
+        self.reset_bias()
 
     def message(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Return mean(X) W_neighbour + X W_self."""
         received = self.propagate_narrow(adjacency, x, self.neighbor_weight)
+        if adjacency.bipartite or self.self_weight is None:
+            return received
         return received + linear(x, self.self_weight)
 
 
@@ -120,8 +154,14 @@ class GINLayer(GraphLayer):
 
     normalization = "sum"
 
-    def __init__(self, in_channels: int, out_channels: int, eps: float = 0.0) -> None:
-        super().__init__(in_channels, out_channels)
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        eps: float = 0.0,
+        **options: bool,
+    ) -> None:
+        super().__init__(in_channels, out_channels, **options)
         self.eps = eps
         self.hidden_weight = nn.Parameter(torch.empty(in_channels, out_channels))
         self.hidden_bias = nn.Parameter(torch.empty(out_channels))
@@ -133,10 +173,13 @@ class GINLayer(GraphLayer):
         for weight in (self.hidden_weight, self.weight):
             nn.init.kaiming_uniform_(weight, nonlinearity="relu")
         nn.init.zeros_(self.hidden_bias)
-        nn.init.zeros_(self.bias)
+        self.reset_bias()
 
     def message(self, adjacency: Adjacency, x: Tensor | Adjacency) -> Tensor:
         """Return relu(((1 + eps) X + A X) W1 + b1) W2."""
+        if adjacency.bipartite:
+            hidden = self.propagate_narrow(adjacency, x, self.hidden_weight)
+            return activate(hidden, self.hidden_bias) @ self.weight
         adjacency = adjacency.normalized(self.normalization)
         if isinstance(x, Adjacency) or self.out_channels <= self.in_channels:
             mapped = linear(x, self.hidden_weight)

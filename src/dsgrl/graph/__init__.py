@@ -6,7 +6,19 @@ kernel; no other room touches edges one by one.
 """
 
 from dsgrl.graph.adjacency import Adjacency, propagate
-from dsgrl.graph.inputs import Graph, as_graph
+from dsgrl.graph.graph import Features, Graph
+from dsgrl.graph.inputs import as_graph
 from dsgrl.graph.kernels import Pattern, dot_ends
+from dsgrl.graph.relations import Relations, Schema
 
-__all__ = ["Adjacency", "Graph", "Pattern", "as_graph", "dot_ends", "propagate"]
+__all__ = [
+    "Adjacency",
+    "Features",
+    "Graph",
+    "Pattern",
+    "Relations",
+    "Schema",
+    "as_graph",
+    "dot_ends",
+    "propagate",
+]

@@ -14,6 +14,7 @@ through the first linear map.
 =====================  =========================================================
 """
 
+import itertools
 from collections.abc import Callable
 from functools import cached_property
 
@@ -30,11 +31,22 @@ class Adjacency:
     Args:
         pattern: where the entries are.
         value: their weights [E], in row order; they may require a gradient.
+        bipartite: rows and columns are different things: no entry is a self-loop.
+        attr: attributes of the entries [E, K], for encoders that take them.
     """
 
-    def __init__(self, pattern: Pattern, value: Tensor) -> None:
+    def __init__(
+        self,
+        pattern: Pattern,
+        value: Tensor,
+        *,
+        bipartite: bool = False,
+        attr: Tensor | None = None,
+    ) -> None:
         self.pattern = pattern
         self.value = value
+        self.bipartite = bipartite
+        self.attr = attr
         self._normalized: dict[NormalizationName, Adjacency] = {}
 
     @classmethod
@@ -44,6 +56,7 @@ class Adjacency:
         edge_weight: Tensor | None = None,
         *,
         num_nodes: int | tuple[int, int],
+        edge_attr: Tensor | None = None,
     ) -> "Adjacency":
         """Build from PyG's (source, target) pairs; parallel edges are kept.
 
@@ -51,6 +64,7 @@ class Adjacency:
             edge_index: source and target of every edge [2, E].
             edge_weight: weight of every edge [E]; ones if left out.
             num_nodes: N, or (sources, targets) for a bipartite graph.
+            edge_attr: attributes of every edge [E, K], if any.
         """
         sources, targets = (
             (num_nodes, num_nodes) if isinstance(num_nodes, int) else num_nodes
@@ -68,7 +82,12 @@ class Adjacency:
             value = torch.ones(order.numel(), device=edge_index.device)
         else:
             value = edge_weight[order]
-        return cls(pattern, value)
+        return cls(
+            pattern,
+            value,
+            bipartite=not isinstance(num_nodes, int),
+            attr=None if edge_attr is None else edge_attr[order],
+        )
 
     @classmethod
     def from_dense(cls, matrix: Tensor) -> "Adjacency":
@@ -111,7 +130,44 @@ class Adjacency:
 
     def with_value(self, value: Tensor) -> "Adjacency":
         """Return the same pattern with other weights [E]."""
-        return Adjacency(self.pattern, value)
+        return Adjacency(self.pattern, value, bipartite=self.bipartite, attr=self.attr)
+
+    def select(self, keep: Tensor) -> "Adjacency":
+        """Return the matrix with some of its entries only, by a mask [E]."""
+        rows, cols = self.shape
+        return Adjacency.from_edge_index(
+            self.edge_index[:, keep],
+            self.value[keep],
+            num_nodes=(cols, rows) if self.bipartite else rows,
+            edge_attr=None if self.attr is None else self.attr[keep],
+        )
+
+    def parts(self) -> list[tuple["Adjacency", int, int]]:
+        """Return the matrix and where its columns and rows begin, as `Relations` do."""
+        return [(self, 0, 0)]
+
+    def with_parts(self, parts: "list[Adjacency]") -> "Adjacency":
+        """Return what `parts` has become."""
+        return parts[0]
+
+    def diagonal_blocks(self, bounds: list[int]) -> "list[Adjacency]":
+        """Cut a block-diagonal matrix into its blocks.
+
+        Args:
+            bounds: where the blocks begin, and N at the end [B + 1].
+        """
+        blocks = []
+        starts = self.pattern.rowptr[bounds].tolist()
+        for (low, high), (start, end) in zip(
+            itertools.pairwise(bounds), itertools.pairwise(starts), strict=True
+        ):
+            pattern = Pattern(
+                self.pattern.rowptr[low : high + 1] - start,
+                self.pattern.col[start:end] - low,
+                high - low,
+            )
+            blocks.append(Adjacency(pattern, self.value[start:end]))
+        return blocks
 
     def to(self, device: torch.device) -> "Adjacency":
         """Return the matrix on another device."""
@@ -122,7 +178,12 @@ class Adjacency:
             self.pattern.col.to(device),
             self.pattern.num_cols,
         )
-        return Adjacency(pattern, self.value.to(device))
+        return Adjacency(
+            pattern,
+            self.value.to(device),
+            bipartite=self.bipartite,
+            attr=None if self.attr is None else self.attr.to(device),
+        )
 
     def to_dense(self) -> Tensor:
         """Return the matrix [R, C] with parallel entries added up (small graphs)."""
@@ -209,8 +270,8 @@ def _add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
 
 
 def _normalize_gcn(adjacency: Adjacency) -> Adjacency:
-    rows, cols = adjacency.shape
-    if rows == cols:
+    cols = adjacency.shape[1]
+    if not adjacency.bipartite:
         adjacency = _add_missing_self_loops(adjacency)
         into = outof = _inverse_or_zero(_row_sums(adjacency), 0.5)
     else:

@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet
 import torch
 
 from dsgrl.graph.datasets import DATASETS, load_dataset, suggest
 from dsgrl.graph.npz import read_npz
-from dsgrl.typing import FloatArray, InputError
+from dsgrl.graph.tables import read_table
+from dsgrl.graph.typed_tables import (
+    DEFAULT_TYPE,
+    split_graphs,
+    split_types,
+    text_column,
+)
+from dsgrl.typing import FloatArray, InputError, IntArray
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
-RESERVED_COLUMNS = ("id", "type", "label")
-TEXT_COLUMNS = ("source", "target", "id", "label")
+RESERVED_COLUMNS = ("id", "type", "graph", "label")
 
 
 def read_graph(
@@ -27,19 +30,22 @@ def read_graph(
     directed: bool = False,
     data_folder: Path | None = None,
 ) -> Any:
-    """Read a graph as PyG `Data`.
+    """Read a graph as PyG `Data`, a `HeteroData` or a list of `Data`.
 
     Args:
         source: a dataset's name; a table of edges (csv, tsv, parquet) with columns
-            `source, target[, weight]`; or an npz file.
-        nodes: a table of nodes with column `id`, optionally `label`, and numeric
-            features (or one list column `features`).
+            `source, target[, weight][, type]`; or an npz file.
+        nodes: a table of nodes with column `id`, optionally `label`, `type` or
+            `graph`, and numeric features (or one list column `features`).
         directed: keep the direction of the edges; by default they go both ways.
+            Relations of a graph with types keep theirs, and are seen from both ends.
         data_folder: where datasets live.
 
     Returns:
         `Data` with `edge_index`, `ids` and, where given, `x`, `edge_weight`, `y`,
-        `feature_names` and `label_names`.
+        `feature_names` and `label_names`. A `HeteroData` of the same if a table has a
+        column `type`; a list of `Data`, each with an `id`, if the table of nodes has a
+        column `graph`.
 
     Raises:
         InputError: one line on what is wrong with the files.
@@ -63,48 +69,11 @@ def read_graph(
         data = read_npz(path)
     else:
         data = _from_tables(path, Path(nodes) if nodes else None)
-    return data if directed else _both_ways(data)
-
-
-def read_table(path: Path) -> pa.Table:
-    """Read a csv, tsv or parquet file."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    if path.suffix not in TABLE_SUFFIXES:
-        raise InputError(
-            f"{path}: unknown kind of file '{path.suffix}', expected "
-            f"{', '.join(TABLE_SUFFIXES)} (or .npz for a whole graph)"
-        )
-    try:
-        if path.suffix == ".parquet":
-            return pyarrow.parquet.read_table(path)
-        delimiter = "\t" if path.suffix == ".tsv" else ","
-        table = pyarrow.csv.read_csv(
-            path,
-            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
-            # Read as text: '007' is an id, not the number 7.
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(TEXT_COLUMNS, pa.string())
-            ),
-        )
-        return _narrow_text(table)
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        hint = "is it UTF-8?" if "UTF8" in reason else "is it whole?"
-        raise InputError(f"{path}: cannot be read ({reason}): {hint}") from error
-
-
-def _narrow_text(table: pa.Table) -> pa.Table:
-    """Make empty text null, and ids that are all plain whole numbers integers."""
-    for i, name in enumerate(table.column_names):
-        if name not in TEXT_COLUMNS:
-            continue
-        column = pc.if_else(pc.equal(table.column(i), ""), None, table.column(i))
-        plain = pc.match_substring_regex(column, "^(0|-?[1-9][0-9]{0,17})$")
-        if name != "label" and len(column) and pc.all(plain).as_py():
-            column = column.cast(pa.int64())
-        table = table.set_column(i, name, column)
-    return table
+    if directed or hasattr(data, "node_types"):
+        return data
+    if isinstance(data, list):
+        return [_both_ways(graph) for graph in data]
+    return _both_ways(data)
 
 
 def _from_tables(path: Path, nodes_path: Path | None) -> Any:
@@ -137,9 +106,46 @@ def _from_tables(path: Path, nodes_path: Path | None) -> Any:
                 f"expected weights >= 0"
             )
         data.edge_weight = torch.from_numpy(weight)
-    if nodes_path is not None:
-        _add_node_columns(nodes_path, data, nodes)
-    return data
+    if nodes_path is None:
+        return _split(path, data, edges, None, None)
+    _add_labels(nodes_path, data, nodes)
+    if "type" in nodes.column_names:
+        data.tables = _tables_by_type(nodes_path, nodes)
+    else:
+        _add_features(nodes_path, data, nodes)
+    return _split(path, data, edges, nodes_path, nodes)
+
+
+def _split(
+    path: Path,
+    data: Any,
+    edges: pa.Table,
+    nodes_path: Path | None,
+    nodes: pa.Table | None,
+) -> Any:
+    """Turn a graph with types into a `HeteroData`, one of graphs into a list."""
+    columns = [] if nodes is None else nodes.column_names
+    typed = "type" in columns
+    if "graph" in columns:
+        if typed or "type" in edges.column_names:
+            raise InputError(
+                f"{nodes_path}: columns 'graph' and 'type' together, expected one of "
+                f"them: many graphs, or one of several types"
+            )
+        assert nodes_path is not None
+        return split_graphs(path, data, _ids(nodes_path, nodes, "graph").to_pylist())
+    if not typed and "type" not in edges.column_names:
+        return data
+    kinds = relations = None
+    if typed:
+        assert nodes_path is not None
+        kinds = text_column(nodes_path, nodes, "type")
+    else:
+        held = (data.x, getattr(data, "feature_names", None))
+        data.tables = {} if data.x is None else {DEFAULT_TYPE: held}
+    if "type" in edges.column_names:
+        relations = text_column(path, edges, "type")
+    return split_types(data, kinds, relations)
 
 
 def _require(path: Path, table: pa.Table, columns: Sequence[str]) -> None:
@@ -201,8 +207,10 @@ def _number(path: Path, ends: list[pa.ChunkedArray], ids: pa.Array) -> torch.Ten
     return torch.from_numpy(np.stack(columns))
 
 
-def _numbers(path: Path, table: pa.Table, column: str) -> FloatArray:
-    """Return a column of finite numbers."""
+def _numbers(
+    path: Path, table: pa.Table, column: str, rows: IntArray | None = None
+) -> FloatArray:
+    """Return a column of finite numbers; `rows` says where they stand in the file."""
     values = table.column(column)
     if not (
         pa.types.is_integer(values.type)
@@ -217,6 +225,7 @@ def _numbers(path: Path, table: pa.Table, column: str) -> FloatArray:
     array = np.asarray(values.cast(pa.float32(), safe=False)).astype(np.float32)
     if not np.isfinite(array).all():
         row = int((~np.isfinite(array)).argmax())
+        row = row if rows is None else int(rows[row])
         raise InputError(
             f"{path}: column '{column}', row {row + 1} is empty, NaN or infinite: "
             f"fill or drop it first"
@@ -224,27 +233,49 @@ def _numbers(path: Path, table: pa.Table, column: str) -> FloatArray:
     return array
 
 
-def _add_node_columns(path: Path, data: Any, nodes: pa.Table) -> None:
-    if "label" in nodes.column_names:
-        if pa.types.is_nested(nodes.schema.field("label").type):
-            raise InputError(f"{path}: column 'label' holds lists, expected one label")
-        encoded = nodes.column("label").cast(pa.string()).combine_chunks()
-        encoded = encoded.dictionary_encode()
-        order = np.argsort([str(v) for v in encoded.dictionary.to_pylist()])
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        codes = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64)
-        data.y = torch.from_numpy(np.append(rank, -1)[codes])
-        data.label_names = [str(encoded.dictionary[int(i)]) for i in order]
+def _add_labels(path: Path, data: Any, nodes: pa.Table) -> None:
+    if "label" not in nodes.column_names:
+        return
+    if pa.types.is_nested(nodes.schema.field("label").type):
+        raise InputError(f"{path}: column 'label' holds lists, expected one label")
+    encoded = nodes.column("label").cast(pa.string()).combine_chunks()
+    encoded = encoded.dictionary_encode()
+    order = np.argsort([str(v) for v in encoded.dictionary.to_pylist()])
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    codes = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64)
+    data.y = torch.from_numpy(np.append(rank, -1)[codes])
+    data.label_names = [str(encoded.dictionary[int(i)]) for i in order]
+
+
+def _add_features(
+    path: Path, data: Any, nodes: pa.Table, rows: IntArray | None = None
+) -> None:
     names = [c for c in nodes.column_names if c not in RESERVED_COLUMNS]
     if names == ["features"] and pa.types.is_nested(
         nodes.schema.field("features").type
     ):
         data.x = _stack_lists(path, nodes.column("features").combine_chunks())
     elif names:
-        columns = [_numbers(path, nodes, name) for name in names]
+        columns = [_numbers(path, nodes, name, rows) for name in names]
         data.x = torch.from_numpy(np.stack(columns, axis=1))
         data.feature_names = names
+
+
+def _tables_by_type(path: Path, nodes: pa.Table) -> dict[str, tuple[Any, Any]]:
+    """Return the features of every type: the columns any of its rows has filled."""
+    from torch_geometric.data import Data
+
+    kinds = nodes.column("type").cast(pa.string())
+    tables = {}
+    for kind in pc.unique(kinds.drop_null()).to_pylist():
+        rows = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(kinds, kind), False)))
+        held, table = Data(), nodes.take(rows)
+        filled = [c for c in table.column_names if table[c].null_count < len(rows)]
+        _add_features(path, held, table.select(filled), rows)
+        if held.x is not None:
+            tables[kind] = (held.x, getattr(held, "feature_names", None))
+    return tables
 
 
 def _stack_lists(path: Path, lists: pa.Array) -> torch.Tensor:

@@ -1,85 +1,79 @@
-"""Anything accepted becomes one checked `Graph`."""
+"""Anything accepted becomes one checked `Graph`; labels are not read."""
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 from dsgrl.graph.adjacency import Adjacency
-from dsgrl.typing import FloatArray, InputError
+from dsgrl.graph.checks import check_features, edges_of
+from dsgrl.graph.graph import Graph
+from dsgrl.graph.hetero import as_hetero_graph
+from dsgrl.graph.relations import Schema
+from dsgrl.graph.structural import degree_profile, structural_features
+from dsgrl.typing import InputError, Level
 
 logger = logging.getLogger(__name__)
 
-# Below this share of non-zeros the sparse product is taken (measured on Coauthor CS,
-# 0.9 % filled: 20 times faster; if its cost grows evenly, they meet near 18 %).
-SPARSE_BELOW = 0.1
-STRUCTURAL_COLUMNS = 64
-# Up to here the singular vectors are computed exactly, beyond by subspace iteration:
-# Lanczos solvers fail on disconnected graphs and differ from run to run.
-DENSE_UP_TO = 1000
-DEGREE_COLUMNS = 5
 
+def level_of(data: Any) -> Level:
+    """Tell one graph ("node"), many ("graph") and one of several types ("hetero").
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Graph:
-    """A checked graph, ready for a method.
-
-    Attributes:
-        x: features, dense or (mostly zeros) sparse [N, F].
-        adjacency: row i lists what flows into node i [N, N].
-        make_features: makes `x` from the edges, where it was made from them.
+    Raises:
+        InputError: if it is none of them.
     """
-
-    x: Tensor | Adjacency
-    adjacency: Adjacency
-    make_features: Callable[[Adjacency], Tensor] | None = None
-
-    @property
-    def num_nodes(self) -> int:
-        """Number of nodes N."""
-        return self.adjacency.shape[0]
-
-    @property
-    def num_features(self) -> int:
-        """Number of feature columns F."""
-        return self.x.shape[1]
-
-    def to(self, device: torch.device) -> "Graph":
-        """Return the graph on another device."""
-        return Graph(self.x.to(device), self.adjacency.to(device), self.make_features)
-
-    def with_adjacency(self, adjacency: Adjacency) -> "Graph":
-        """Return the same nodes with other edges; features made of edges follow."""
-        x = self.x
-        if self.make_features is not None:
-            x = self.make_features(adjacency).to(adjacency.device)
-        return Graph(x, adjacency, self.make_features)
+    # Asked first: PyG's datasets have the names of their graphs' attributes, too.
+    many = isinstance(data, Sequence | torch.utils.data.Dataset)
+    many = many and hasattr(data, "__len__") and not isinstance(data, str)
+    if many and len(data):
+        # A dataset makes its graphs anew each time they are asked for.
+        asked = data if isinstance(data, Sequence) else [data[0]]
+        wrong = next((g for g in asked if not hasattr(g, "edge_index")), None)
+        if wrong is None:
+            return "graph"
+        raise InputError(
+            f"expected a list of torch_geometric.data.Data, got one of "
+            f"{type(wrong).__name__}"
+        )
+    if not many and hasattr(data, "edge_types") and hasattr(data, "node_types"):
+        return "hetero"
+    if not many and hasattr(data, "edge_index") and hasattr(data, "num_nodes"):
+        return "node"
+    given = "an empty list" if many and not len(data) else type(data).__name__
+    raise InputError(
+        f"expected a torch_geometric.data.Data with x and edge_index, a HeteroData or "
+        f"a list of Data, got {given}"
+    )
 
 
-def as_graph(data: Any, *, structural_columns: int | None = None) -> Graph:
+def as_graph(
+    data: Any, *, structural_columns: int | None = None, schema: Schema | None = None
+) -> Graph:
     """Check PyG data and hold it as the engine wants it; labels are not read.
 
     Args:
         data: a `torch_geometric.data.Data` with `edge_index`, optionally `x` (dense
-            or torch-sparse) and `edge_weight`.
+            or torch-sparse) and `edge_weight`; a list or dataset of them; or a
+            `HeteroData`.
         structural_columns: how many columns to make if there is no `x`.
+        schema: the types and relations to expect of a `HeteroData`.
 
     Raises:
         InputError: one line on what is wrong with it.
     """
-    if not hasattr(data, "edge_index") or not hasattr(data, "num_nodes"):
-        raise InputError(
-            f"expected a torch_geometric.data.Data with x and edge_index, got "
-            f"{type(data).__name__}"
-        )
+    level = level_of(data)
+    if level == "graph":
+        return _many(list(data))
+    if level == "hetero":
+        return as_hetero_graph(data, schema)
     num_nodes = _count_nodes(data)
-    adjacency = _check_edges(data, num_nodes)
+    edge_index, weight, attr = edges_of(data, num_nodes)
+    adjacency = Adjacency.from_edge_index(
+        edge_index, weight, num_nodes=num_nodes, edge_attr=attr
+    )
     x = getattr(data, "x", None)
     make_features = None
     if x is None:
@@ -94,36 +88,74 @@ def as_graph(data: Any, *, structural_columns: int | None = None) -> Graph:
         logger.warning(
             "the graph has no edges: only the features will tell nodes apart"
         )
-    names = getattr(data, "feature_names", None)
-    if names is not None and len(names) != x.shape[1]:
-        raise InputError(
-            f"feature_names has {len(names)} names for {x.shape[1]} columns of x, "
-            f"expected one each"
-        )
     return Graph(
-        _check_features(torch.as_tensor(x), num_nodes), adjacency, make_features
+        check_features(torch.as_tensor(x), num_nodes), adjacency, make_features
     )
 
 
-def reorder_columns(graph: Graph, names: list[str], wanted: list[str]) -> Graph:
-    """Put feature columns called `names` into the order `wanted`.
-
-    Raises:
-        InputError: if they are not the same columns.
-    """
-    if names == wanted:
-        return graph
-    missing = [name for name in wanted if name not in set(names)]
-    extra = [name for name in names if name not in set(wanted)]
-    if missing or extra:
-        wrong = f"lacks '{missing[0]}'" if missing else f"has '{extra[0]}' too much"
+def _many(graphs: list[Any]) -> Graph:
+    """Hold many graphs side by side: one block-diagonal matrix."""
+    with_x = sum(getattr(g, "x", None) is not None for g in graphs)
+    if 0 < with_x < len(graphs):
         raise InputError(
-            f"the graph's columns differ from those of training: it {wrong} "
-            f"({len(missing)} missing, {len(extra)} too many)"
+            f"{with_x} of {len(graphs)} graphs have node features, expected all or none"
         )
-    x = graph.x.to_dense() if isinstance(graph.x, Adjacency) else graph.x
-    position = {name: i for i, name in enumerate(names)}
-    return Graph(x[:, [position[name] for name in wanted]], graph.adjacency)
+    sizes = [len(g.x) if with_x else int(g.num_nodes or 0) for g in graphs]
+    ptr = torch.tensor([0, *sizes]).cumsum(0)
+    if not int(ptr[-1]):
+        raise InputError("the graphs are all empty: expected at least one node")
+    edges, weights, attributes = [], [], []
+    for number, (graph, size) in enumerate(zip(graphs, sizes, strict=True)):
+        try:
+            edge_index, weight, attr = edges_of(graph, size)
+        except InputError as error:
+            raise InputError(f"graph {number}: {error}") from error
+        edges.append(edge_index + ptr[number])
+        if edge_index.size(1):
+            # A graph without edges has nothing to say about them.
+            weights.append(weight)
+            attributes.append(attr)
+    adjacency = Adjacency.from_edge_index(
+        torch.cat(edges, dim=1),
+        _all_or_none("edge_weight", weights),
+        num_nodes=int(ptr[-1]),
+        edge_attr=_all_or_none("edge_attr", attributes),
+    )
+    if not with_x:
+        x = degree_profile(adjacency)
+        logger.warning(
+            "the graphs have no node features: using %d columns of the degree profile",
+            x.size(1),
+        )
+        return Graph(x, adjacency, degree_profile, ptr)
+    widths = {g.x.shape[1] if g.x.dim() == 2 else None for g in graphs}
+    if len(widths) > 1:
+        raise InputError(
+            f"the graphs have {sorted(map(str, widths))[:3]} feature columns, expected "
+            f"the same columns in all of them"
+        )
+    names = [getattr(g, "feature_names", None) for g in graphs]
+    if any(these != names[0] for these in names):
+        raise InputError(
+            "the graphs differ in feature_names, expected the same columns in one order"
+        )
+    x = torch.cat([g.x for g in graphs])
+    return Graph(check_features(x, int(ptr[-1])), adjacency, None, ptr)
+
+
+def _all_or_none(name: str, values: list[Tensor | None]) -> Tensor | None:
+    """Join what all graphs have."""
+    given = [value for value in values if value is not None]
+    if 0 < len(given) < len(values):
+        raise InputError(
+            f"{len(given)} of {len(values)} graphs have {name}, expected all or none"
+        )
+    if len(widths := {value.shape[1:] for value in given}) > 1:
+        raise InputError(
+            f"the graphs have {sorted(width[0] for width in widths)[:3]} columns of "
+            f"{name}, expected the same columns in all of them"
+        )
+    return torch.cat(given) if given else None
 
 
 def _count_nodes(data: Any) -> int:
@@ -132,145 +164,3 @@ def _count_nodes(data: Any) -> int:
     if not num_nodes:
         raise InputError("the graph is empty: expected at least one node")
     return int(num_nodes)
-
-
-def _check_edges(data: Any, num_nodes: int) -> Adjacency:
-    edge_index = data.edge_index
-    if edge_index is None and getattr(data, "adj_t", None) is not None:
-        raise InputError(
-            "the edges are in adj_t, expected edge_index: leave out ToSparseTensor"
-        )
-    if edge_index is None:
-        edge_index = torch.empty(2, 0, dtype=torch.long)
-    if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        raise InputError(
-            f"edge_index has shape {list(edge_index.shape)}, expected [2, edges]"
-        )
-    if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
-        raise InputError(f"edge_index holds {edge_index.dtype}, expected whole numbers")
-    if edge_index.numel():
-        low, high = int(edge_index.min()), int(edge_index.max())
-        if low < 0 or high >= num_nodes:
-            raise InputError(
-                f"edge_index names node {low if low < 0 else high}, expected numbers "
-                f"from 0 to {num_nodes - 1}"
-            )
-    weight = getattr(data, "edge_weight", None)
-    if weight is not None:
-        weight = weight.detach().reshape(-1).float()
-        if weight.numel() != edge_index.size(1):
-            raise InputError(
-                f"edge_weight has {weight.numel()} values for {edge_index.size(1)} "
-                f"edges, expected one each"
-            )
-        if not bool(torch.isfinite(weight).all()) or bool((weight < 0).any()):
-            raise InputError(
-                "edge_weight has negative or non-finite values, expected numbers >= 0"
-            )
-    return Adjacency.from_edge_index(edge_index, weight, num_nodes=num_nodes)
-
-
-def _check_features(x: Tensor, num_nodes: int) -> Tensor | Adjacency:
-    x = x.detach()
-    if x.dim() != 2 or x.size(1) == 0:
-        raise InputError(f"x has shape {list(x.shape)}, expected [nodes, columns >= 1]")
-    if x.is_sparse or x.layout == torch.sparse_csr:
-        coo = x.to_sparse_coo().coalesce()
-        row, col = coo.indices()
-        _check_finite(coo.values())
-        return Adjacency.from_edge_index(
-            torch.stack([col, row]),
-            coo.values().float(),
-            num_nodes=(x.size(1), num_nodes),
-        )
-    x = x.float()
-    _check_finite(x)
-    if torch.count_nonzero(x).item() < SPARSE_BELOW * x.numel():
-        return Adjacency.from_dense(x)
-    return x.contiguous()
-
-
-def _check_finite(values: Tensor) -> None:
-    if not bool(torch.isfinite(values).all()):
-        raise InputError(
-            "the features contain NaN or infinite values: fill or drop them first"
-        )
-
-
-def structural_features(adjacency: Adjacency, columns: int | None = None) -> Tensor:
-    """Describe every node by the edges alone.
-
-    Five columns of the degree profile (own degree; minimum, maximum, mean and
-    deviation of the neighbours' degrees, all as log(1 + d)), then the leading
-    singular vectors of the normalised adjacency, scaled to unit deviation.
-
-    Args:
-        adjacency: the graph [N, N].
-        columns: how many columns to fill; missing singular vectors are zeros. By
-            default as many as the graph allows, at most 69.
-    """
-    num_nodes = adjacency.shape[0]
-    matrix = _to_scipy(adjacency.normalized("gcn"))
-    rank = max(0, min(STRUCTURAL_COLUMNS, num_nodes - 2))
-    profile = _degree_profile(adjacency)
-    spectral = _leading_vectors(matrix, rank)
-    width = DEGREE_COLUMNS + rank if columns is None else columns
-    x = np.zeros((num_nodes, width), dtype=np.float32)
-    x[:, :DEGREE_COLUMNS] = profile
-    kept = min(width - DEGREE_COLUMNS, rank)
-    x[:, DEGREE_COLUMNS : DEGREE_COLUMNS + kept] = spectral[:, :kept]
-    return torch.from_numpy(x)
-
-
-def _to_scipy(adjacency: Adjacency) -> sp.csr_matrix:
-    pattern = adjacency.pattern
-    arrays = (t.cpu().numpy() for t in (adjacency.value, pattern.col, pattern.rowptr))
-    return sp.csr_matrix(tuple(arrays), shape=adjacency.shape)
-
-
-def _degree_profile(adjacency: Adjacency) -> FloatArray:
-    pattern = adjacency.pattern
-    row, col = pattern.row.long(), pattern.col.long()
-    degree = torch.bincount(row, minlength=pattern.num_rows).double().log1p()
-    neighbor = degree[col]
-    columns = [degree]
-    for reduce in ("amin", "amax", "mean"):
-        zeros = torch.zeros_like(degree)
-        columns.append(
-            zeros.scatter_reduce(0, row, neighbor, reduce, include_self=False)
-        )
-    gap = (neighbor - columns[-1][row]).square()
-    spread = torch.zeros_like(degree).scatter_reduce(
-        0, row, gap, "mean", include_self=False
-    )
-    profile: FloatArray = (
-        torch.stack([*columns, spread.sqrt()], dim=1).float().cpu().numpy()
-    )
-    return profile
-
-
-def _leading_vectors(matrix: sp.csr_matrix, rank: int) -> FloatArray:
-    """Leading left singular vectors [N, rank], largest first, always the same."""
-    if rank == 0:
-        return np.zeros((matrix.shape[0], 0), dtype=np.float32)
-    if matrix.shape[0] <= DENSE_UP_TO:
-        left = np.linalg.svd(matrix.toarray().astype(np.float64))[0][:, :rank]
-    else:
-        left = _subspace_iteration(matrix.astype(np.float64), rank)
-    # A singular vector's sign is arbitrary: make its largest entry positive.
-    largest = left[np.abs(left).argmax(axis=0), np.arange(rank)]
-    scaled: FloatArray = left * np.sign(largest) * np.sqrt(matrix.shape[0])
-    return scaled.astype(np.float32)
-
-
-def _subspace_iteration(matrix: sp.csr_matrix, rank: int) -> FloatArray:
-    """Leading left singular vectors by repeated products with a random block."""
-    rng = np.random.default_rng(0)
-    block = matrix @ rng.standard_normal((matrix.shape[1], rank + 16))
-    for _ in range(20):
-        block = np.linalg.qr(block)[0]
-        block = matrix @ (matrix.T @ block)
-    basis = np.linalg.qr(block)[0]
-    small = np.linalg.svd((matrix.T @ basis).T, full_matrices=False)[0]
-    leading: FloatArray = basis @ small[:, :rank]
-    return leading

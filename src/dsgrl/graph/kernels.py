@@ -157,7 +157,7 @@ def _product(pattern: Pattern, value: Tensor, h: Tensor) -> Tensor:
 
 def _dot_ends(pattern: Pattern, grad: Tensor, h: Tensor) -> Tensor:
     """Return grad[row] . h[col] for every entry [E], a block of entries at a time."""
-    grad, h = grad.reshape(grad.size(0), -1), h.reshape(h.size(0), -1)
+    grad, h = grad.flatten(1), h.flatten(1)
     result = h.new_empty(pattern.col.numel())
     for start in range(0, result.numel(), EDGE_BLOCK):
         block = slice(start, start + EDGE_BLOCK)

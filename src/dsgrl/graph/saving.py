@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from dsgrl.typing import FloatArray, InputError, View
+from dsgrl.graph.rows import as_lists
+from dsgrl.typing import FloatArray, InputError
 
 EMBEDDING_SUFFIXES = (".parquet", ".npy", ".npz", ".csv")
 VIEW_FILES = {f"{kind}{n}.parquet" for kind in ("edges", "features") for n in (1, 2)}
@@ -107,40 +108,19 @@ def check_views_path(folder: Path) -> None:
     check_writable(folder.parent)
 
 
-def write_views(folder: Path, ids: Sequence[Any], views: Sequence[View]) -> None:
+def write_views(folder: Path, views: Sequence[tuple[pa.Table, pa.Table]]) -> None:
     """Write learned views as tables: `features1.parquet`, `edges1.parquet`, ...
 
     Args:
         folder: where to; replaced as a whole when all is written.
-        ids: one id per node, used for rows and for both ends of every edge.
-        views: the learned views.
+        views: features and edges of each view, see `rows.tabulate_view`.
     """
     check_views_path(folder)
-    nodes = pa.array(ids)
     with written_beside(folder) as part:
         part.mkdir()
-        for number, view in enumerate(views, start=1):
-            source, target = (
-                nodes.take(pa.array(end.numpy())) for end in view.edge_index
-            )
-            edges = {
-                "source": source,
-                "target": target,
-                "weight": view.edge_weight.numpy(),
-            }
-            pyarrow.parquet.write_table(
-                pa.table(edges), part / f"edges{number}.parquet"
-            )
-            features = {"id": nodes, "features": _as_lists(view.x.numpy())}
-            pyarrow.parquet.write_table(
-                pa.table(features), part / f"features{number}.parquet"
-            )
-
-
-def _as_lists(matrix: FloatArray) -> pa.Array:
-    """Hold a matrix [N, D] as one list of D numbers per row."""
-    flat = pa.array(np.ascontiguousarray(matrix).reshape(-1))
-    return pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])
+        for number, (features, edges) in enumerate(views, start=1):
+            for name, table in (("features", features), ("edges", edges)):
+                pyarrow.parquet.write_table(table, part / f"{name}{number}.parquet")
 
 
 def write_embeddings(
@@ -148,6 +128,7 @@ def write_embeddings(
     ids: Sequence[Any],
     z: FloatArray,
     labels: Sequence[str | None] | None = None,
+    types: Sequence[str] | None = None,
 ) -> None:
     """Write embeddings by the path's suffix: parquet, npy, npz or csv.
 
@@ -156,6 +137,7 @@ def write_embeddings(
         ids: one id per row, kept as they are.
         z: embeddings [N, D].
         labels: one label per row, if known.
+        types: the node type of every row, if there are several.
     """
     check_embeddings_path(path)
     with written_beside(path) as part:
@@ -164,17 +146,21 @@ def write_embeddings(
                 np.save(file, z)
         elif path.suffix == ".npz":
             arrays = {"ids": np.asarray(ids), "embedding": z}
+            if types is not None:
+                arrays["type"] = np.asarray(types)
             if labels is not None:
                 arrays["label"] = np.asarray(["" if v is None else v for v in labels])
             with part.open("wb") as file:
                 np.savez_compressed(file, allow_pickle=False, **arrays)
         else:
             columns: dict[str, Any] = {"id": pa.array(ids)}
+            if types is not None:
+                columns["type"] = pa.array(types)
             if labels is not None:
                 columns["label"] = pa.array(labels)
             if path.suffix == ".csv":
                 columns.update({f"z{i}": z[:, i] for i in range(z.shape[1])})
                 pyarrow.csv.write_csv(pa.table(columns), part)
             else:
-                columns["embedding"] = _as_lists(z)
+                columns["embedding"] = as_lists(z)
                 pyarrow.parquet.write_table(pa.table(columns), part)

@@ -30,7 +30,7 @@ def fit_scale(x: Tensor | Adjacency, scaling: ScalingName) -> ColumnScale | None
         scaling: "standard", "none", or "auto": standard for dense features that are
             not all 0 or 1.
     """
-    if scaling == "none":
+    if scaling == "none" or x.shape[0] == 0:
         return None
     if isinstance(x, Adjacency):
         if scaling == "auto":

@@ -1,14 +1,12 @@
 """The interface every method keeps: a loss to train on and an embedding to return."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from torch import Tensor, nn
 
 from dsgrl.graph import Graph
-from dsgrl.typing import LossTerms
-
-Level = Literal["node", "graph", "hetero"]
-Range = tuple[float, float, Literal["linear", "log"]]
+from dsgrl.methods.space import Range
+from dsgrl.typing import Level, LossTerms
 
 
 class Method(nn.Module):
@@ -31,5 +29,5 @@ class Method(nn.Module):
         raise NotImplementedError
 
     def embed(self, batch: Graph) -> Tensor:
-        """Return one vector per node [N, D]."""
+        """Return one vector per node [N, D], or per graph [B, D]."""
         raise NotImplementedError

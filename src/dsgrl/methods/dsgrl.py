@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dsgrl.augment import FeatureAugmenter, TopologyAugmenter
-from dsgrl.graph import Adjacency, Graph
-from dsgrl.methods.base import Level, Method, Range
-from dsgrl.objective import objective
-from dsgrl.typing import AggregateName, LossTerms
+from dsgrl.augment import FeatureAugmenter, PerTypeAugmenter, Topology
+from dsgrl.encode import Readout
+from dsgrl.graph import Graph
+from dsgrl.methods.base import Method
+from dsgrl.methods.space import DSGRL_SPACE, Range
+from dsgrl.objective import mean_terms, objective
+from dsgrl.typing import AggregateName, Level, LossTerms
 
 
 class DSGRLMethod(Method):
@@ -22,34 +24,30 @@ class DSGRLMethod(Method):
         features: learns X1, X2 [N, V, D1]; without it both are X.
         topology: learns A' [N, N]; without it both views are on A.
         encoder: embeds a view, (A, X) -> Z [N, ..., D].
+        readout: pools the nodes of each graph, if graphs are to be embedded.
         aggregate: "concat" [N, 2 D], "mean" or "sum" [N, D] of the two embeddings.
         objective_options: weights and forms, passed on to `objective`.
     """
 
-    levels: ClassVar[frozenset[Level]] = frozenset({"node"})
-    search_space: ClassVar[dict[str, Range]] = {
-        "augment_channels": (64, 512, "log"),
-        "num_layers": (1, 3, "linear"),
-        "dropout": (0.0, 0.9, "linear"),
-        "lr": (1e-4, 1e-1, "log"),
-        "invariance_weight": (0.01, 1.0, "log"),
-        "covariance_weight": (0.01, 1.0, "log"),
-    }
+    levels: ClassVar[frozenset[Level]] = frozenset({"node", "graph", "hetero"})
+    search_space: ClassVar[dict[str, Range]] = DSGRL_SPACE
 
     def __init__(
         self,
-        features: FeatureAugmenter | None,
-        topology: TopologyAugmenter | None,
+        features: FeatureAugmenter | PerTypeAugmenter | None,
+        topology: Topology | None,
         encoder: nn.Module,
+        readout: Readout | None = None,
         *,
         aggregate: AggregateName = "concat",
         objective_options: dict[str, Any],
     ) -> None:
         super().__init__()
         self.features, self.topology, self.encoder = features, topology, encoder
-        self.aggregate, self.objective_options = aggregate, objective_options
+        self.readout, self.aggregate = readout, aggregate
+        self.objective_options = objective_options
 
-    def views(self, batch: Graph) -> list[tuple[Adjacency, Tensor | Adjacency]]:
+    def views(self, batch: Graph) -> list[tuple[Any, Any]]:
         """Make the two views (A, X1) and (A', X2)."""
         x1 = x2 = batch.x
         if self.features is not None:
@@ -58,18 +56,21 @@ class DSGRLMethod(Method):
         return [(batch.adjacency, x1), (learned, x2)]
 
     def encode(self, batch: Graph) -> Tensor:
-        """Embed both views, Z1 and Z2 side by side [N, V, D]."""
+        """Embed both views, Z1 and Z2 side by side [N, V, D], or one row per graph."""
         if self.topology is None and self.features is not None:
+            # Both views in one pass over the edges.
             z: Tensor = self.encoder(batch.adjacency, self.features(batch.x))
-            return z  # both views in one pass over the edges
-        return torch.stack([self.encoder(*view) for view in self.views(batch)], dim=1)
+        else:
+            z = torch.stack([self.encoder(*view) for view in self.views(batch)], dim=1)
+        return z if self.readout is None else self.readout(z, batch.ptr)
 
     def training_loss(self, batch: Graph) -> LossTerms:
-        """Return the terms of Eq. 6."""
-        z1, z2 = self.encode(batch).unbind(dim=1)
+        """Return the terms of Eq. 6, the mean over the types of nodes."""
+        kinds = [z for z in batch.split(self.encode(batch)) if len(z)]
         weights = [] if self.features is None else self.features.stacked_weights()
-        terms = objective(z1, z2, weights, **self.objective_options)
-        return LossTerms(terms, z=z1.detach())
+        options = self.objective_options
+        losses = [objective(z[:, 0], z[:, 1], weights, **options) for z in kinds]
+        return LossTerms(mean_terms(losses), z=kinds[0][:, 0].detach())
 
     def embed(self, batch: Graph) -> Tensor:
         """Return Z = AGG(Z1, Z2)."""

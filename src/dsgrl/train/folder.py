@@ -12,7 +12,7 @@ from torch import Tensor
 from dsgrl.graph.saving import written_beside
 from dsgrl.typing import InputError
 
-FORMAT = 1
+FORMAT = 2
 WEIGHTS, CONFIG, HISTORY, CARD = (
     "model.safetensors",
     "config.json",
@@ -86,6 +86,11 @@ def load_model(path: Path) -> SavedModel:
                 f"{path}: written by a newer dsgrl (format {found}, this one reads "
                 f"up to {FORMAT}): upgrade dsgrl"
             )
+        if found < FORMAT:
+            raise InputError(
+                f"{path}: written by an older dsgrl (format {found}, this one reads "
+                f"{FORMAT}): train and save it again"
+            )
         state = load_file(path / WEIGHTS)
         history = _read_history(path / HISTORY)
     except InputError:
@@ -111,18 +116,21 @@ def _plain(value: Any) -> Any:
 
 def _describe(config: dict[str, Any]) -> str:
     """Write the model card: what this is and how to use it."""
-    fitted = config.get("fitted", {})
+    fitted, given = config.get("fitted", {}), config.get("input", {})
+    what = "Graph" if given.get("level") == "graph" else "Node"
+    types = ", ".join((given.get("schema") or {}).get("types", []))
     lines = [
-        "# Node embeddings learned with dsgrl",
+        f"# {what} embeddings learned with dsgrl",
         "",
-        f"Trained by dsgrl {config.get('version')} on a graph of "
-        f"{fitted.get('num_nodes_')} nodes with {fitted.get('n_features_in_')} feature "
-        f"columns, without labels; the model of epoch {fitted.get('epoch_')} was kept.",
+        f"Trained by dsgrl {config.get('version')} on {given.get('num_nodes')} nodes"
+        f"{f' of the types {types}' if types else ''} with "
+        f"{fitted.get('n_features_in_')} feature columns, without labels; the model of "
+        f"epoch {fitted.get('epoch_')} was kept.",
         "",
         "```python",
         "from dsgrl import DSGRL",
         'model = DSGRL.load("path/to/this/folder")',
-        "z = model.transform(data)  # the same columns, seen or unseen nodes",
+        "z = model.transform(data)  # the same columns, seen or unseen",
         "```",
         "",
         "| parameter | value |",

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dsgrl.graph import Adjacency
+from dsgrl.graph import Adjacency, Relations
 
 HOLDOUT_SHARE = 0.05
 # Small graphs hide more, up to a tenth: a score needs some links to be worth anything.
@@ -23,32 +23,44 @@ MAX_HELD_OUT = 20_000
 class HeldOutLinks:
     """Some edges hidden from training, and as many random pairs to tell them from.
 
+    Nodes of different types have nothing to be compared by. Where a hidden edge joins
+    two types, each of its ends is compared with another neighbour of the other end (a
+    film with the other films of the director it was cut from), against a random node
+    of its own type.
+
     Args:
-        adjacency: the whole graph [N, N].
+        adjacency: the whole graph [N, N], or its relations.
         share: share of the node pairs with an edge that are hidden, both directions
-            of a pair together.
+            of a pair, and all its relations, together.
 
     Attributes:
         training: the graph without the hidden edges.
     """
 
-    def __init__(self, adjacency: Adjacency, share: float = HOLDOUT_SHARE) -> None:
+    def __init__(
+        self, adjacency: Adjacency | Relations, share: float = HOLDOUT_SHARE
+    ) -> None:
         num_nodes = adjacency.shape[0]
-        source, target = adjacency.edge_index
-        # One number per unordered pair.
-        pair = torch.minimum(source, target) * num_nodes + torch.maximum(source, target)
-        candidates = torch.unique(pair[source != target])
+        numbers = [
+            _pair_numbers(part.edge_index, source, target, num_nodes)
+            for part, source, target in adjacency.parts()
+        ]
+        pair = torch.cat(numbers)
+        candidates = torch.unique(pair[pair // num_nodes != pair % num_nodes])
         wanted = min(WANTED_HELD_OUT, candidates.numel() // 10)
         count = min(max(round(share * candidates.numel()), wanted), MAX_HELD_OUT)
         chosen = torch.randperm(candidates.numel())[:count].to(candidates.device)
         hidden = candidates[chosen]
-        keep = ~torch.isin(pair, hidden)
-        self.training = Adjacency.from_edge_index(
-            torch.stack([source, target])[:, keep],
-            adjacency.value[keep],
-            num_nodes=num_nodes,
+        self.training = adjacency.with_parts(
+            [
+                part.select(~torch.isin(number, hidden))
+                for (part, _, _), number in zip(adjacency.parts(), numbers, strict=True)
+            ]
         )
         self.edges = torch.stack([hidden // num_nodes, hidden % num_nodes])
+        if isinstance(self.training, Relations):
+            self.edges, self.pairs = _within_types(self.edges, self.training)
+            return
         # A node is never paired with itself.
         one = torch.randint(num_nodes, (count,))
         other = (one + 1 + torch.randint(max(num_nodes - 1, 1), (count,))) % num_nodes
@@ -63,18 +75,59 @@ class HeldOutLinks:
         """How far chance alone may move a score, given how many links are hidden."""
         return math.sqrt(score * (1 - score) / self.edges.size(1))
 
-    def score(self, z: Tensor) -> float:
+    def score(self, kinds: tuple[Tensor, ...]) -> float:
         """AUC of hidden edges against random pairs, by cosine similarity.
 
         Args:
-            z: embeddings [N, D]; each column is standardised first.
+            kinds: embeddings of the nodes of each type [N_type, D]; each column of
+                each type is standardised first.
         """
-        z = z - z.mean(dim=0)
-        z = F.normalize(z / z.std(dim=0).clamp_min(1e-12), dim=1)
+        z = torch.cat([_standardized(kind) for kind in kinds])
+        z = F.normalize(z, dim=1)
         edge, pair = (
             (z[ends[0]] * z[ends[1]]).sum(dim=1) for ends in (self.edges, self.pairs)
         )
         return area_under_curve(edge, pair)
+
+
+def _standardized(z: Tensor) -> Tensor:
+    if z.size(0) < 2:
+        return torch.zeros_like(z)
+    centered = z - z.mean(dim=0)
+    return centered / z.std(dim=0).clamp_min(1e-12)
+
+
+def _pair_numbers(edges: Tensor, source: int, target: int, num_nodes: int) -> Tensor:
+    """One number per unordered pair, counting the nodes of all types through [E]."""
+    one, other = edges[0] + source, edges[1] + target
+    return torch.minimum(one, other) * num_nodes + torch.maximum(one, other)
+
+
+def _within_types(edges: Tensor, training: Relations) -> tuple[Tensor, Tensor]:
+    """Turn hidden edges into pairs of one type, and draw random ones like them.
+
+    Returns:
+        Pairs that belong together and pairs that do not [2, P] each.
+    """
+    bounds = torch.tensor(training.bounds, device=edges.device)
+    kind = torch.bucketize(torch.arange(int(bounds[-1])), bounds[1:].cpu(), right=True)
+    kind = kind.to(edges.device)
+    one, other = torch.cat([edges, edges.flip(0)], dim=1)
+    same = kind[one] == kind[other]
+    # Reverse relations are there: a row lists all neighbours of its node.
+    pattern = training.as_one().pattern
+    first, degree = pattern.rowptr[other].long(), pattern.rowptr.diff()[other].long()
+    drawn = (torch.rand(one.numel()).to(edges.device) * degree).long()
+    last = max(pattern.col.numel() - 1, 0)
+    neighbor = pattern.col[(first + drawn).clamp_max(last)].long()
+    near = torch.where(same, other, neighbor)
+    usable = (kind[near] == kind[one]) & (near != one) & (same | (degree > 0))
+    one, near = one[usable], near[usable]
+    low, size = bounds[kind[one]], bounds.diff()[kind[one]]
+    # Some steps on from the node itself, so that it never meets itself.
+    steps = 1 + (torch.rand(one.numel()).to(edges.device) * (size - 1)).long()
+    far = low + (one - low + steps) % size
+    return torch.stack([one, near]), torch.stack([one, far])
 
 
 def area_under_curve(positive: Tensor, negative: Tensor) -> float:

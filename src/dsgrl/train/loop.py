@@ -12,6 +12,7 @@ from torch import Tensor
 
 from dsgrl.graph import Graph
 from dsgrl.methods.base import Method
+from dsgrl.train.batches import shuffled_batches
 from dsgrl.train.diagnostics import is_collapsed, measure_health
 from dsgrl.train.links import HOLDOUT_SHARE, HeldOutLinks
 from dsgrl.typing import LossTerms
@@ -19,6 +20,8 @@ from dsgrl.typing import LossTerms
 logger = logging.getLogger(__name__)
 
 History = list[dict[str, float]]
+# Passes over a set of graphs under "auto", where no link tells when to stop.
+GRAPH_EPOCHS = 5
 Report = Callable[[dict[str, float]], None]
 
 
@@ -38,6 +41,7 @@ class TrainConfig:
         patience: "auto" stops when the epoch to keep lies this many back.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges hidden by "auto".
+        batch_size: graphs per step where there are many; None for all at once.
         lr: learning rate of Adam.
         weight_decay: its L2 penalty.
         warmup_epochs: epochs over which the rate rises to `lr`.
@@ -48,6 +52,7 @@ class TrainConfig:
     patience: int = 100
     check_every: int = 5
     holdout: float = HOLDOUT_SHARE
+    batch_size: int | None = 128
     lr: float = 1e-3
     weight_decay: float = 0.0
     warmup_epochs: int = 0
@@ -56,7 +61,7 @@ class TrainConfig:
 def train(
     method: Method, graph: Graph, config: TrainConfig, report: Report | None = None
 ) -> tuple[History, int]:
-    """Train a method on a full graph, in place.
+    """Train a method, in place: on a full graph, or on batches of many graphs.
 
     Args:
         method: what to train; left in evaluation mode.
@@ -72,17 +77,7 @@ def train(
     Raises:
         DivergenceError: if the loss is no longer finite.
     """
-    links = None
-    epochs = config.max_epochs if config.epochs == "auto" else config.epochs
-    if config.epochs == "auto":
-        links = HeldOutLinks(graph.adjacency, config.holdout)
-        if not links.usable:
-            links, epochs = None, min(100, epochs)
-            logger.warning(
-                "too few edges to hold any out: training for %d epochs unobserved "
-                "(set epochs to choose yourself)",
-                epochs,
-            )
+    epochs, links = _plan(graph, config)
     batch = graph if links is None else graph.with_adjacency(links.training)
     watch = _Watch(method, batch, links, config) if links else None
     optimizer = torch.optim.Adam(
@@ -94,7 +89,7 @@ def train(
     warned = False
     for epoch in range(1, epochs + 1):
         _warm_up(optimizer, config, epoch)
-        row = {"epoch": float(epoch), **_step(method, batch, optimizer, epoch)}
+        row = {"epoch": float(epoch), **_pass(method, batch, optimizer, config, epoch)}
         if not warned and epoch >= 10 and is_collapsed(row):
             _warn_of_collapse(row, epoch)
             warned = True
@@ -110,11 +105,46 @@ def train(
     return history, watch.restore()
 
 
+def _plan(graph: Graph, config: TrainConfig) -> tuple[int, HeldOutLinks | None]:
+    """Say how long to train at most, and by which hidden links to stop."""
+    if config.epochs != "auto":
+        return config.epochs, None
+    if graph.ptr is not None:
+        return min(GRAPH_EPOCHS, config.max_epochs), None
+    links = HeldOutLinks(graph.adjacency, config.holdout)
+    if links.usable:
+        return config.max_epochs, links
+    epochs = min(100, config.max_epochs)
+    logger.warning(
+        "too few edges to hold any out: training for %d epochs unobserved (set epochs "
+        "to choose yourself)",
+        epochs,
+    )
+    return epochs, None
+
+
+def _pass(
+    method: Method,
+    graph: Graph,
+    optimizer: torch.optim.Optimizer,
+    config: TrainConfig,
+    epoch: int,
+) -> dict[str, float]:
+    """Take a step on every batch and return what they measured, on average."""
+    method.train()
+    rows, embedded = [], []
+    for batch in shuffled_batches(graph, config.batch_size):
+        row, z = _step(method, batch, optimizer, epoch)
+        rows.append(row)
+        embedded.append(z)
+    mean = {k: sum(row[k] for row in rows) / len(rows) for k in rows[0]}
+    return {**mean, **measure_health(torch.cat(embedded))}
+
+
 def _step(
     method: Method, batch: Graph, optimizer: torch.optim.Optimizer, epoch: int
-) -> dict[str, float]:
-    """Take one step on the full batch and return what it measured."""
-    method.train()
+) -> tuple[dict[str, float], Tensor]:
+    """Take one step and return what it measured, and the embedding it saw."""
     optimizer.zero_grad()
     loss: LossTerms = method.training_loss(batch)
     total = loss.total
@@ -127,7 +157,7 @@ def _step(
         )
     total.backward()
     optimizer.step()
-    return {**row, **measure_health(loss.z)}
+    return row, loss.z
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +192,8 @@ class _Watch:
     def _consider(self, epoch: int) -> float:
         """Score the present state; keep it if it beats the best so far."""
         self.method.eval()
-        score = self.links.score(self.method.embed(self.batch))
+        z = self.method.embed(self.batch)
+        score = self.links.score(self.batch.split(z))
         if not self.candidates or score > self.candidates[-1].score:
             state = copy.deepcopy(self.method.state_dict())
             least = score - self.links.standard_error(score)

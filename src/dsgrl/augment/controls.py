@@ -1,0 +1,159 @@
+"""Second graphs that are not learned: what a learned one must beat to count.
+
+=========  ==================================================================
+random     k nodes drawn once, whatever they are
+knn_x      the k nodes with the most similar features
+knn_ax     the k nodes whose neighbours have the most similar features
+two_hop    the k nodes that most two-step walks lead to
+=========  ==================================================================
+
+They differ from the learned graph in what they call similar, in nothing else.
+"""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from dsgrl.augment.similar import BLOCK_ELEMENTS
+from dsgrl.augment.topology import Topology
+from dsgrl.graph import Adjacency, Features, Graph, Relations, propagate
+from dsgrl.typing import InputError, TopologyName
+
+
+class FixedTopology(Topology):
+    """A graph that is given by the data, or by chance.
+
+    Args:
+        kind: "random", "knn_x", "knn_ax" or "two_hop".
+        **options: see `Topology`.
+
+    Raises:
+        InputError: if nothing limits the edges of a kind without similarities.
+    """
+
+    def __init__(self, kind: TopologyName, **options: Any) -> None:
+        super().__init__(**options)
+        limited = self.edges_per_node is not None or self.edge_multiplier is not None
+        if not limited and kind in ("random", "two_hop"):
+            raise InputError(
+                f"topology={kind!r} with edges_per_node=None: expected a whole number, "
+                f"there are no similarities to be above the mean of"
+            )
+        self.kind = kind
+        self._made: tuple[Any, Adjacency | Relations] | None = None
+
+    @torch.no_grad()
+    def forward(self, graph: Graph) -> Adjacency | Relations:
+        """Return the graph A' [N, N]; made once, as it does not change."""
+        if self._made is None or self._made[0] is not graph.adjacency:
+            self._made = (graph.adjacency, super().forward(graph))
+        return self._made[1]
+
+    def _connect(self, graph: Graph, h: Tensor) -> Adjacency:
+        if self.kind in ("knn_x", "knn_ax"):
+            return super()._connect(graph, h)
+        pattern = self._look_up(graph, h)
+        weight = torch.ones(pattern.col.numel(), device=h.device)
+        return Adjacency(pattern, weight).normalized("mean")
+
+    def represent(self, graph: Graph) -> Tensor:
+        """Return the features, or the mean of the neighbours', rows of unit length."""
+        if self.kind not in ("knn_x", "knn_ax"):
+            return torch.zeros(graph.num_nodes, 1, device=graph.adjacency.device)
+        tables = graph.x if isinstance(graph.x, tuple) else (graph.x,)
+        if self.kind == "knn_x":
+            return _line_up([_dense(table) for table in tables])
+        ends = [(0, 0)]
+        if isinstance(graph.adjacency, Relations):
+            ends = graph.adjacency.schema.ends()
+        received: list[list[Tensor]] = [[] for _ in tables]
+        for (part, _, _), (source, target) in zip(
+            graph.adjacency.parts(), ends, strict=True
+        ):
+            sent = propagate(part.normalized("mean"), _dense(tables[source]))
+            received[target].append(F.normalize(sent, dim=1))
+        return _line_up([torch.cat(parts, dim=1) for parts in received])
+
+    def find_pairs(self, graph: Graph, h: Tensor) -> Tensor:
+        """Return the pairs to connect, as (node, row) [2, E]."""
+        if self.kind in ("knn_x", "knn_ax"):
+            return super().find_pairs(graph, h)
+        bounds = np.array(graph.bounds)
+        counts = self.counts(graph)
+        if self.kind == "random":
+            return _random_pairs(bounds, counts).to(h.device)
+        return _two_hop_pairs(graph, counts)
+
+
+def _dense(table: Features) -> Tensor:
+    return table.to_dense() if isinstance(table, Adjacency) else table
+
+
+def _line_up(tables: list[Tensor]) -> Tensor:
+    """Put tables of different widths under each other, rows of unit length."""
+    width = max(table.size(1) for table in tables)
+    rows = [
+        F.pad(F.normalize(table, dim=1), (0, width - table.size(1))) for table in tables
+    ]
+    return torch.cat(rows)
+
+
+def _random_pairs(bounds: np.ndarray[Any, Any], counts: list[int]) -> Tensor:
+    """Draw k nodes of the same graph or type per node; the same ones every time.
+
+    What is drawn depends on a node's place in its graph alone, not on the graphs
+    around it: an embedding must not depend on the batch.
+    """
+    sizes = np.diff(bounds)
+    counts_per_node = np.repeat(np.minimum(counts, sizes), sizes)
+    row = np.repeat(np.arange(bounds[-1]), counts_per_node)
+    low, size = (np.repeat(v, sizes)[row] for v in (bounds[:-1], sizes))
+    first = np.cumsum(counts_per_node) - counts_per_node
+    slot = np.arange(row.size) - first[row]
+    # A generator per slot: a longer draw begins like a shorter one.
+    shares = np.zeros((counts_per_node.max(initial=0), sizes.max(initial=0)))
+    for number, share in enumerate(shares):
+        share[:] = np.random.default_rng(number).random(share.size)
+    drawn = low + (shares[slot, row - low] * size).astype(np.int64)
+    return torch.from_numpy(np.stack([drawn, row]))
+
+
+def _two_hop_pairs(graph: Graph, counts: list[int]) -> Tensor:
+    """Find the nodes of the same graph or type most two-step walks lead to."""
+    bounds, adjacency = graph.bounds, graph.adjacency
+    ranges = list(zip(itertools.pairwise(bounds), counts, strict=True))
+    found = [torch.empty(2, 0, dtype=torch.long, device=adjacency.device)]
+    if isinstance(adjacency, Relations):
+        whole = adjacency.as_one()
+        found += [_walk_twice(whole, low, high, k) for (low, high), k in ranges]
+    else:
+        blocks = adjacency.diagonal_blocks(bounds)
+        found += [
+            _walk_twice(block, 0, high - low, k) + low
+            for block, ((low, high), k) in zip(blocks, ranges, strict=True)
+        ]
+    return torch.cat(found, dim=1)
+
+
+def _walk_twice(adjacency: Adjacency, low: int, high: int, count: int) -> Tensor:
+    """Walk two steps from the nodes of a range; keep its k likeliest ends [2, E]."""
+    walk, num_nodes = adjacency.normalized("mean"), adjacency.shape[0]
+    # (W W)[rows] = (W^T (W^T e_rows))^T: the transpose carries a block of rows.
+    back = Adjacency(walk.pattern.transpose, walk.value_by_column)
+    found = [torch.empty(2, 0, dtype=torch.long, device=adjacency.device)]
+    size = max(1, BLOCK_ELEMENTS // max(num_nodes, 1))
+    for rows in torch.arange(low, high, device=adjacency.device).split(size):
+        position = torch.arange(rows.numel(), device=rows.device)
+        start = torch.zeros(num_nodes, rows.numel(), device=rows.device)
+        start[rows, position] = 1.0
+        reached = propagate(back, propagate(back, start)).t()[:, low:high].clone()
+        reached[position, rows - low] = 0.0  # not back home
+        top = reached.topk(min(count, high - low), dim=1)
+        kept = top.values > 0
+        row = rows[:, None].expand_as(top.indices)
+        found.append(torch.stack([top.indices[kept] + low, row[kept]]))
+    return torch.cat(found, dim=1)

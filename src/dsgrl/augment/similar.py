@@ -1,0 +1,68 @@
+"""Which rows are similar: exactly in blocks of rows, or among candidates."""
+
+import itertools
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+# Similarities held at once while looking for edges: 64 MB of float32.
+BLOCK_ELEMENTS = 1 << 24
+
+Search = Literal["exact", "index", "hops"]
+
+
+@torch.no_grad()
+def most_similar(
+    h: Tensor,
+    edges_per_node: int | list[int],
+    bounds: list[int] | None = None,
+    search: Search = "exact",
+    adjacency: Any = None,
+) -> Tensor:
+    """Find, per row, the pairs above the row's mean and among its k largest.
+
+    Args:
+        h: one vector per node [N, D].
+        edges_per_node: k, one for all or one per range of `bounds`.
+        bounds: where each graph or node type begins, and N at the end; pairs stay
+            inside. One graph if left out.
+        search: "exact", or among candidates by "index" or "hops".
+        adjacency: the edges, for "hops".
+
+    Returns:
+        Pairs as (similar node, row) [2, E].
+    """
+    bounds = bounds or [0, h.size(0)]
+    ranges = list(itertools.pairwise(bounds))
+    counts = (
+        [edges_per_node] * len(ranges)
+        if isinstance(edges_per_node, int)
+        else edges_per_node
+    )
+    found = [torch.empty(2, 0, dtype=torch.long, device=h.device)]
+    for (low, high), count in zip(ranges, counts, strict=True):
+        if high > low:
+            part = h[low:high]
+            found.append(_exact(part, min(count, high - low)) + low)
+    return torch.cat(found, dim=1)
+
+
+def _exact(h: Tensor, count: int) -> Tensor:
+    """Compare every pair, a block of rows at a time."""
+    num_nodes = h.size(0)
+    mean = h @ h.mean(dim=0)  # [N]: the mean over k of h_i . h_k, in linear time
+    found = []
+    for rows in torch.arange(num_nodes, device=h.device).split(
+        max(1, BLOCK_ELEMENTS // num_nodes)
+    ):
+        top = (h[rows] @ h.t()).topk(count, dim=1)  # [block, k]
+        found.append(_above(rows, top.indices, top.values, mean))
+    return torch.cat(found, dim=1)
+
+
+def _above(rows: Tensor, indices: Tensor, values: Tensor, mean: Tensor) -> Tensor:
+    """Keep the pairs of a block above their row's mean [2, E]."""
+    above = values > mean[rows, None]
+    row = rows[:, None].expand_as(indices)
+    return torch.stack([indices[above], row[above]])

@@ -1,0 +1,173 @@
+"""A cell: one fit of one system on one dataset, and one line per way to judge it."""
+
+import importlib.metadata
+import resource
+import statistics
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dsgrl.bench.lines import Key, Line, line_key
+from dsgrl.bench.systems import (
+    SYSTEMS,
+    Embedded,
+    labels_of,
+    masks_of,
+    unlabelled,
+)
+from dsgrl.evaluate import evaluate, protocol_splits
+from dsgrl.graph.datasets import DATASETS, load_dataset
+from dsgrl.typing import InputError
+
+# A protocol and a metric.
+Case = tuple[str, str]
+
+
+class MissingDataError(InputError):
+    """The dataset of a cell is not at hand."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """What is fitted and how it is judged.
+
+    Attributes:
+        suite: the suite it belongs to.
+        dataset: a key of `DATASETS`.
+        method: a key of `SYSTEMS`.
+        recipe: where the parameters come from, for people.
+        seed: of the model.
+        config: all parameters.
+        cases: protocols and metrics, one line each.
+    """
+
+    suite: str
+    dataset: str
+    method: str
+    recipe: str
+    seed: int
+    config: dict[str, Any]
+    cases: tuple[Case, ...]
+
+    def lines(self) -> dict[Key, Case]:
+        """Return what each of its lines is the result of."""
+        same = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {
+            line_key({**same, "protocol": case[0], "metric": case[1]}): case
+            for case in self.cases
+        }
+
+
+def run_cell(
+    cell: Cell, cases: tuple[Case, ...], folder: Path | None, own_process: bool
+) -> list[Line]:
+    """Fit once and judge by every case.
+
+    Args:
+        cell: what to fit.
+        cases: those of its cases that are wanted.
+        folder: where datasets live.
+        own_process: whether the peak memory of this process is the cell's.
+
+    Raises:
+        MissingDataError: if the dataset cannot be had.
+    """
+    try:
+        data = load_dataset(cell.dataset, folder)
+    except InputError as error:
+        raise MissingDataError(str(error)) from error
+    target = DATASETS[cell.dataset].target
+    start = time.perf_counter()
+    system = SYSTEMS[cell.method]
+    embedded = system.embed(unlabelled(data), dict(cell.config), target)
+    fit_seconds = time.perf_counter() - start
+    revision, lines = git_revision(), []
+    for protocol, metric in cases:
+        start = time.perf_counter()
+        judged = _judge(embedded, data, cell.dataset, protocol, metric, folder)
+        splits = judged.pop("splits")
+        lines.append(
+            {
+                "suite": cell.suite,
+                "dataset": cell.dataset,
+                "method": cell.method,
+                "protocol": protocol,
+                "metric": metric,
+                **judged,
+                "epochs": embedded.epoch,
+                "seconds_per_epoch": _per_epoch(fit_seconds, embedded.epochs_run),
+                "fit_seconds": round(fit_seconds, 3),
+                "probe_seconds": round(time.perf_counter() - start, 3),
+                "peak_rss_mb": round(_peak_mb()) if own_process else None,
+                "config": cell.config,
+                "recipe": cell.recipe,
+                "seed": cell.seed,
+                "splits": splits,
+                "version": importlib.metadata.version("dsgrl"),
+                "git": revision,
+            }
+        )
+    return lines
+
+
+def _judge(
+    embedded: Embedded,
+    data: Any,
+    dataset: str,
+    protocol: str,
+    metric: str,
+    folder: Path | None,
+) -> dict[str, Any]:
+    target = DATASETS[dataset].target
+    y = labels_of(data, target)
+    # The same splits for every method and seed, so that scores can be paired.
+    splits = protocol_splits(
+        protocol, y, masks=masks_of(data, target), dataset=dataset, folder=folder
+    )
+    score = evaluate(embedded.z, y, splits=splits, protocol=protocol, metric=metric)
+    return {
+        "mean": round(score.mean, 4),
+        "std": round(score.std, 4),
+        "n": len(score.scores),
+        "scores": [round(value, 4) for value in score.scores],
+        "val_mean": round(statistics.fmean(score.validation), 4),
+        "splits": score.manifest,
+    }
+
+
+def _per_epoch(seconds: float, epochs: int) -> float | None:
+    return round(seconds / epochs, 5) if epochs else None
+
+
+def _peak_mb() -> float:
+    """Highest resident memory of this process so far.
+
+    From the system's own record where it has one: `getrusage` of a spawned process
+    starts at what its parent held.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+        (kilobytes,) = (
+            line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")
+        )
+        return int(kilobytes) * 1024 / 1e6
+    except (OSError, ValueError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def git_revision() -> str | None:
+    """Name the commit the package runs from; None outside a checkout of its own."""
+    here = Path(__file__).parent
+    for command in (
+        ["ls-files", "--error-unmatch", "../__init__.py"],
+        ["describe", "--always", "--dirty", "--exclude=*"],
+    ):
+        try:
+            done = subprocess.run(
+                ["git", *command], cwd=here, capture_output=True, text=True, check=True
+            )
+        except (OSError, subprocess.CalledProcessError):
+            return None
+    return done.stdout.strip()

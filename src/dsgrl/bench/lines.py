@@ -1,0 +1,119 @@
+"""Result lines: append-only JSON, whole or not there at all."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from dsgrl.graph.saving import explain
+from dsgrl.typing import InputError
+
+Line = dict[str, Any]
+Key = tuple[object, ...]
+
+# What may differ between two runs of the same cell on the same machine.
+TIMES = ("seconds_per_epoch", "fit_seconds", "probe_seconds", "peak_rss_mb")
+_IDENTITY = ("suite", "dataset", "method", "recipe", "seed", "protocol", "metric")
+
+
+def line_key(line: Line) -> Key:
+    """What a result line is the result of."""
+    return (*(line[name] for name in _IDENTITY), config_hash(line["config"]))
+
+
+def is_score(line: Line) -> bool:
+    """Whether it is a score; suites like speed have lines of another kind."""
+    return {*_IDENTITY, "config", "scores"} <= line.keys()
+
+
+def config_hash(config: dict[str, Any]) -> str:
+    """Tell configurations apart by a short name."""
+    text = json.dumps(config, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def read_lines(paths: Iterable[Path]) -> list[Line]:
+    """Read result lines; half a line at the end, left by a kill, is passed over.
+
+    Raises:
+        InputError: if a file cannot be read or holds anything else.
+    """
+    lines = []
+    for path in paths:
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({explain(error)})") from error
+        whole, _ = _split(path, text)
+        for number, raw in enumerate(whole.splitlines(), start=1):
+            lines.append(_parse(path, number, raw))
+    return lines
+
+
+def open_results(path: Path) -> list[Line]:
+    """Make a results file ready to be appended to; return the lines it has.
+
+    Half a line left by a kill is cut off, a missing line end is added.
+    """
+    if not path.exists():
+        return []
+    lines = read_lines([path])
+    text = path.read_bytes()
+    whole, half = _split(path, text)
+    if half:
+        os.truncate(path, len(text) - len(half))
+    elif text and not text.endswith(b"\n"):
+        _append(path, b"\n")
+    assert len(lines) == len(whole.splitlines())
+    return lines
+
+
+def append_line(path: Path, line: Line) -> None:
+    """Append one line in one write and wait until it is on the disk.
+
+    Raises:
+        InputError: if it cannot be written.
+    """
+    _append(path, json.dumps(line).encode() + b"\n")
+
+
+def _append(path: Path, text: bytes) -> None:
+    try:
+        with path.open("ab", buffering=0) as file:
+            if file.write(text) != len(text):
+                raise OSError("the line was not written whole: No space left")
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({explain(error)})") from error
+
+
+def _split(path: Path, text: bytes) -> tuple[bytes, bytes]:
+    """Tell whole lines from half a line at the end."""
+    head, newline, tail = text.rpartition(b"\n")
+    if not tail:
+        return text, b""
+    try:
+        json.loads(tail)
+    except ValueError as error:
+        # Only what may be the start of a result is ours to cut off.
+        if not tail.startswith(b'{"'):
+            raise InputError(
+                f"{path}: expected JSON lines, found {tail[:20]!r}"
+            ) from error
+        return head + newline, tail
+    return text, b""
+
+
+def _parse(path: Path, number: int, raw: bytes) -> Line:
+    try:
+        line = json.loads(raw)
+    except ValueError:
+        line = None
+    if isinstance(line, dict) and "suite" in line:
+        return line
+    raise InputError(
+        f"{path}:{number}: expected a result line of 'dsgrl bench', "
+        f"found {raw[:40].decode(errors='replace')!r}"
+    )

@@ -1,0 +1,159 @@
+"""Runs suites: datasets x systems x seeds, one JSON line per score, resumable.
+
+Lines already in the results file are not made again, so a suite that was killed and
+started again ends with the lines of one that never was.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dsgrl.bench.cells import Case, Cell, MissingDataError, run_cell
+from dsgrl.bench.isolation import ProcessLostError, run_isolated
+from dsgrl.bench.lines import Line, append_line, is_score, line_key, open_results
+from dsgrl.bench.recipes import DEFAULT
+from dsgrl.bench.suites import MissingRecipeError, Request, make_request
+from dsgrl.graph.saving import check_writable
+from dsgrl.train.loop import DivergenceError
+from dsgrl.typing import InputError
+
+logger = logging.getLogger(__name__)
+
+# What is wrong with the cell, not with the program.
+_EXPECTED = (InputError, DivergenceError, MemoryError, ProcessLostError)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A cell that gave no result.
+
+    Attributes:
+        where: dataset and method.
+        reason: one line.
+        was_asked_for: False if there is no recipe for it in a family, and the method
+            was not named, either.
+    """
+
+    where: str
+    reason: str
+    was_asked_for: bool = True
+
+
+def run_suite(
+    suite: str,
+    *,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    recipe: str = DEFAULT,
+    settings: Mapping[str, Any] | None = None,
+    protocol: str | None = None,
+    seeds: Sequence[int] = (0,),
+    results: Path | None = None,
+    folder: Path | None = None,
+    in_process: bool = False,
+    on_start: Callable[[Cell, int, int], None] | None = None,
+    on_failure: Callable[[Failure], None] | None = None,
+) -> Iterator[Line]:
+    """Run what is not in the results file yet; yield every new line.
+
+    Args:
+        suite: a key of `SUITES`.
+        datasets: names; all of the suite's that are at hand by default.
+        methods: names of `SYSTEMS`; their controls always join.
+        recipe: "default", a family like "paper", or the path of a recipe file.
+        settings: parameters that beat the recipe.
+        protocol: another one than the suite's, e.g. "10/10/80".
+        seeds: of the models; the splits are the same for all.
+        results: file to append the lines to; half a line left by a kill goes first.
+        folder: where datasets live.
+        in_process: fit here, not in a process of its own per cell; then a cell's
+            peak memory cannot be told and is None.
+        on_start: told each cell that is run, its number and how many there are.
+        on_failure: told each cell that gave no result; the suite goes on.
+
+    Raises:
+        InputError: if a name is unknown, a setting cannot work, or the results
+            cannot be read or written.
+    """
+    request = make_request(
+        suite, datasets, methods, recipe, settings or {}, protocol, folder
+    )
+    fail = on_failure or _warn
+    finished = set()
+    if results is not None:
+        check_writable(results.parent)
+        finished = {line_key(line) for line in open_results(results) if is_score(line)}
+    cells = _plan(request, seeds, methods is not None, fail)
+    absent: set[str] = set()
+    for number, cell in enumerate(cells, start=1):
+        cases = tuple(case for key, case in cell.lines().items() if key not in finished)
+        if not cases or cell.dataset in absent:
+            continue
+        if on_start:
+            on_start(cell, number, len(cells))
+        try:
+            lines = _attempt(cell, cases, folder, in_process, fail)
+        except MissingDataError as error:
+            absent.add(cell.dataset)
+            fail(Failure(cell.dataset, str(error)))
+            continue
+        for line in lines:
+            if results is not None:
+                append_line(results, line)
+            yield line
+
+
+def _plan(
+    request: Request,
+    seeds: Sequence[int],
+    is_named: bool,
+    fail: Callable[[Failure], None],
+) -> list[Cell]:
+    """Lay out the cells in order; each once."""
+    cells: dict[object, Cell] = {}
+    for dataset in request.datasets:
+        for method in request.methods:
+            try:
+                for seed in seeds:
+                    cell = request.plan(dataset, method, seed)
+                    cells.setdefault(tuple(cell.lines()), cell)
+            except MissingRecipeError as error:
+                fail(Failure(f"{dataset} {method}", str(error), is_named))
+    return list(cells.values())
+
+
+def _attempt(
+    cell: Cell,
+    cases: tuple[Case, ...],
+    folder: Path | None,
+    in_process: bool,
+    fail: Callable[[Failure], None],
+) -> list[Line]:
+    """Run a cell; one that fails gives no line and does not cost the others.
+
+    Raises:
+        MissingDataError: since that holds for the dataset's other cells, too.
+    """
+    try:
+        if in_process:
+            return run_cell(cell, cases, folder, False)
+        lines: list[Line] = run_isolated(run_cell, cell, cases, folder, True)
+        return lines
+    except MissingDataError:
+        raise
+    except Exception as error:
+        if not isinstance(error, _EXPECTED):
+            logger.exception("unexpected error")
+        fail(Failure(f"{cell.dataset} {cell.method}", _one_line(error)))
+        return []
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if isinstance(error, _EXPECTED) else f"{type(error).__name__}: {text}"
+
+
+def _warn(failure: Failure) -> None:
+    logger.warning("%s: %s", failure.where, failure.reason)

@@ -1,0 +1,171 @@
+"""What can be benchmarked: one table, from a name to something that embeds.
+
+A system takes a dataset and gives one vector per node or per graph. Ours, its
+untrained forms and the controls stand side by side; a further one is one more row.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from dsgrl.bench.recipes import default_parameters
+from dsgrl.estimator import DSGRL
+from dsgrl.typing import FloatArray, InputError, IntArray
+
+NODE, GRAPH, HETERO = "node", "graph", "hetero"
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What a system made of a dataset.
+
+    Attributes:
+        z: one row per node or graph [N, D]; under "hetero" of the labelled type.
+        epoch: the epoch that was kept; None for what is not trained by epochs.
+        epochs_run: how many were trained in all.
+    """
+
+    z: FloatArray
+    epoch: int | None = None
+    epochs_run: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class System:
+    """One row of the table.
+
+    Attributes:
+        embed: from a dataset without labels, the parameters and the labelled node
+            type (None unless "hetero") to vectors.
+        summary: one line for people.
+        levels: what it can embed: "node", "graph", "hetero".
+        defaults: gives all parameters; none for a system without any.
+        fixed: parameters that make the system what it is; nothing beats them.
+        controls: what must stand beside it.
+    """
+
+    embed: Callable[[Any, dict[str, Any], str | None], Embedded]
+    summary: str
+    levels: frozenset[str]
+    defaults: Callable[[], dict[str, Any]] = dict
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    controls: tuple[str, ...] = ()
+
+    @property
+    def augment(self) -> str | None:
+        """Which recipes are meant for it."""
+        return self.fixed.get("augment")
+
+
+def _fit_dsgrl(data: Any, parameters: dict[str, Any], target: str | None) -> Embedded:
+    model = DSGRL(**parameters)
+    z: Any = model.fit_transform(data)
+    epochs_run = sum("loss" in row for row in model.history_)
+    return Embedded(z if target is None else z[target], model.epoch_, epochs_run)
+
+
+def _take_features(data: Any, _: dict[str, Any], target: str | None) -> Embedded:
+    x = getattr(data if target is None else data[target], "x", None)
+    if x is None:
+        raise InputError("there are no node features to take as they are")
+    return Embedded(x.to_dense().float().numpy())
+
+
+def _pool_features(data: Any, _: dict[str, Any], __: str | None) -> Embedded:
+    """Sum and mean of each graph's node features; without features, its size."""
+    rows = []
+    for graph in data:
+        x = graph.x
+        if x is None:
+            x = torch.ones(graph.num_nodes, 1)
+        rows.append(torch.cat([x.float().sum(dim=0), x.float().mean(dim=0)]))
+    return Embedded(torch.stack(rows).numpy())
+
+
+def _dsgrl(
+    summary: str,
+    augment: str,
+    *controls: str,
+    levels: tuple[str, ...] = (NODE, GRAPH, HETERO),
+    **fixed: Any,
+) -> System:
+    return System(
+        embed=_fit_dsgrl,
+        summary=summary,
+        levels=frozenset(levels),
+        defaults=default_parameters,
+        fixed={"augment": augment, **fixed},
+        controls=(*controls, "raw", "no-structure"),
+    )
+
+
+def _edges(summary: str, topology: str) -> System:
+    return _dsgrl(summary, "topology", "random-t", levels=(NODE,), topology=topology)
+
+
+SYSTEMS: dict[str, System] = {
+    "dsgrl-feature": _dsgrl("learned features", "feature", "random-f"),
+    "dsgrl-topology": _dsgrl("learned edges", "topology", "random-t"),
+    "dsgrl-both": _dsgrl("learned features and edges", "both", "random-both"),
+    "random-f": _dsgrl("dsgrl-feature untrained", "feature", epochs=0),
+    "random-t": _dsgrl("dsgrl-topology untrained", "topology", epochs=0),
+    "random-both": _dsgrl("dsgrl-both untrained", "both", epochs=0),
+    "topology-random": _edges("random edges in place of learned ones", "random"),
+    "topology-knn-x": _edges("nearest neighbours by X in place of them", "knn_x"),
+    "topology-knn-ax": _edges("nearest neighbours by AX in place of them", "knn_ax"),
+    "topology-two-hop": _edges("two steps on the graph in place of them", "two_hop"),
+    "raw": System(
+        embed=_take_features,
+        summary="the node features as they are",
+        levels=frozenset({NODE, HETERO}),
+    ),
+    "no-structure": System(
+        embed=_pool_features,
+        summary="sum and mean of a graph's node features",
+        levels=frozenset({GRAPH}),
+    ),
+}
+
+
+def with_controls(methods: tuple[str, ...], level: str) -> tuple[str, ...]:
+    """Add what must stand beside the methods; those not meant for the level go."""
+    wanted = dict.fromkeys(methods)
+    for method in methods:
+        wanted.update(dict.fromkeys(SYSTEMS[method].controls))
+    return tuple(name for name in wanted if level in SYSTEMS[name].levels)
+
+
+def unlabelled(data: Any) -> Any:
+    """Copy a dataset (its arrays are shared) without any label in it."""
+    if isinstance(data, list):
+        return [unlabelled(graph) for graph in data]
+    data = copy.copy(data)
+    for store in data.stores:
+        for name in ("y", "train_mask", "val_mask", "test_mask"):
+            if name in store:
+                del store[name]
+    return data
+
+
+def labels_of(data: Any, target: str | None) -> IntArray:
+    """Return the labels [N], or [N, C] where a row has several."""
+    if isinstance(data, list):
+        y = torch.cat([graph.y.reshape(-1) for graph in data])
+    else:
+        y = (data if target is None else data[target]).y
+    return np.asarray(y)
+
+
+def masks_of(data: Any, target: str | None) -> dict[str, Any] | None:
+    """Return the public split of a dataset, if it has one."""
+    if isinstance(data, list):
+        return None
+    store = data if target is None else data[target]
+    names = ("train_mask", "val_mask", "test_mask")
+    if any(name not in store for name in names):
+        return None
+    return {name: np.asarray(store[name]) for name in names}

@@ -1,0 +1,103 @@
+"""The command line: `dsgrl`, also `python -m dsgrl`."""
+
+import logging
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import dsgrl
+from dsgrl.cli import embedding, measuring
+from dsgrl.cli.options import console
+from dsgrl.typing import InputError
+
+app = typer.Typer(
+    name="dsgrl",
+    help="Embeddings for any graph, learned without labels.",
+    epilog="Example: dsgrl embed edges.csv --nodes nodes.csv -o z.parquet",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+# In the order `dsgrl --help` shows them, each with an example.
+COMMANDS = (
+    ("demo", embedding.demo, "dsgrl demo --out demo"),
+    (
+        "embed",
+        embedding.embed,
+        "dsgrl embed edges.csv --nodes nodes.csv -o z.parquet",
+    ),
+    (
+        "transform",
+        embedding.transform,
+        "dsgrl transform new.csv --nodes new_nodes.csv --model model -o z.parquet",
+    ),
+    (
+        "bench",
+        measuring.bench,
+        "dsgrl bench nodes --datasets photo,cs --recipe paper --results nodes.jsonl",
+    ),
+    (
+        "tables",
+        measuring.tables,
+        "dsgrl tables nodes.jsonl graphs.jsonl > tables.md",
+    ),
+    (
+        "tune",
+        measuring.tune,
+        "dsgrl tune photo --method dsgrl-topology --trials 50",
+    ),
+    ("list", embedding.list_names, "dsgrl list"),
+)
+for _name, _function, _example in COMMANDS:
+    app.command(_name, epilog=f"Example: {_example}")(_function)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        console.print(f"dsgrl {dsgrl.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Show the version.",
+            callback=_show_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    """Take the options before the command."""
+
+
+def main() -> None:
+    """Run a command; a user's mistake is one line and exit 2, never a traceback."""
+    logging.basicConfig(format="dsgrl: %(message)s", level=logging.WARNING)
+    try:
+        status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+    except InputError as error:
+        status = _fail(str(error), 2)
+    except typer.TyperException as error:
+        status = _fail(f"{error.format_message()} ('dsgrl --help' tells more)", 2)
+    except (typer.Abort, KeyboardInterrupt):
+        status = _fail("stopped", 130)
+    except BrokenPipeError:
+        # The reader of our output has gone; say nothing, also not at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    except RuntimeError as error:
+        if type(error).__name__ != "DivergenceError":
+            raise
+        status = _fail(str(error), 1)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"dsgrl: error: {' '.join(message.split())}", file=sys.stderr)
+    return status

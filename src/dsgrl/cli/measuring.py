@@ -1,0 +1,230 @@
+"""The commands that measure: bench, tables, tune."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from dsgrl.cli.options import DataOption, SeedOption, console
+from dsgrl.typing import InputError
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A parameter of DSGRL, e.g. lr=0.01; beats the recipe. May be repeated.",
+    ),
+]
+
+
+def bench(
+    suite: Annotated[
+        Literal["nodes", "graphs", "hetero", "large", "speed"],
+        typer.Argument(metavar="SUITE", help="nodes, graphs, hetero, large or speed."),
+    ],
+    datasets: Annotated[
+        str | None,
+        typer.Option(help="Comma-separated names (default: all at hand)."),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Comma-separated names of 'dsgrl list'; controls always join."
+        ),
+    ] = None,
+    recipe: Annotated[
+        str, typer.Option(help="default, paper, tuned, or a recipe file (.toml).")
+    ] = "default",
+    settings: SetOption = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(help="Another protocol than the suite's, e.g. 10/10/80."),
+    ] = None,
+    seeds: Annotated[
+        str, typer.Option(help="Comma-separated seeds of the models.")
+    ] = "0",
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            help="Append the JSON lines to this file; lines it has are not made again."
+        ),
+    ] = None,
+    in_process: Annotated[
+        bool,
+        typer.Option(
+            "--in-process",
+            help="Fit here, not in a process per cell; peak memory is not told then.",
+        ),
+    ] = False,
+    repeats: Annotated[
+        int, typer.Option(min=7, help="speed: measured epochs of each kind.")
+    ] = 9,
+    data: DataOption = None,
+) -> None:
+    """Measure, and print one JSON line per score.
+
+    Beside every method stand its controls: the untrained model and raw features (for
+    graphs, features without structure). A suite that was stopped goes on where it was
+    if given the same --results. A cell that fails is told and the suite goes on; the
+    exit code is 1 then.
+    """
+    names = None if datasets is None else _split_names(datasets)
+    if suite == "speed":
+        _bench_speed(names, repeats, results, data)
+        return
+    from dsgrl.bench.cells import Cell
+    from dsgrl.bench.recipes import parse_settings
+    from dsgrl.bench.runner import Failure, run_suite
+
+    failures: list[Failure] = []
+
+    def fail(failure: Failure) -> None:
+        failures.append(failure)
+        typer.echo(f"dsgrl: {failure.where}: {failure.reason}", err=True)
+
+    with Console(stderr=True).status("") as status:
+
+        def start(cell: Cell, number: int, total: int) -> None:
+            what = f"{cell.dataset} {cell.method} ({cell.recipe}), seed {cell.seed}"
+            status.update(f"{number} of {total}: {what}")
+
+        for line in run_suite(
+            suite,
+            datasets=names,
+            methods=None if methods is None else _split_names(methods),
+            recipe=recipe,
+            settings=parse_settings(settings or ()),
+            protocol=protocol,
+            seeds=_read_seeds(seeds),
+            results=results,
+            folder=data,
+            in_process=in_process,
+            on_start=start,
+            on_failure=fail,
+        ):
+            console.print(json.dumps(line))
+    if any(failure.was_asked_for for failure in failures):
+        raise typer.Exit(1)
+
+
+def _split_names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _read_seeds(text: str) -> list[int]:
+    seeds = _split_names(text)
+    if not seeds or not all(seed.isascii() and seed.isdigit() for seed in seeds):
+        raise InputError(f"--seeds {text}: expected whole numbers, e.g. 0,1,2")
+    return [int(seed) for seed in seeds]
+
+
+def tables(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="Result files of 'dsgrl bench'."),
+    ],
+) -> None:
+    """Print results as Markdown tables in the paper's layout.
+
+    Every cell has our number, the paper's and the difference; rows are systems and
+    recipes, the controls below. All of it is computed from the result lines.
+    """
+    from dsgrl.bench.lines import read_lines
+    from dsgrl.bench.tables import render_tables
+
+    console.print(render_tables(read_lines(files)), end="")
+
+
+def tune(
+    dataset: Annotated[
+        str, typer.Argument(metavar="DATASET", help="A name shown by 'dsgrl list'.")
+    ],
+    method: Annotated[
+        str, typer.Option(help="dsgrl-feature, dsgrl-topology or dsgrl-both.")
+    ] = "dsgrl-feature",
+    trials: Annotated[
+        int, typer.Option(min=1, help="Trials in all; a study goes on up to it.")
+    ] = 50,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Recipe to write (default: tune/STUDY.toml)."),
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="File or Optuna storage URL, which several machines may share "
+            "(default: tune/STUDY.journal)."
+        ),
+    ] = None,
+    study: Annotated[
+        str | None, typer.Option(help="Name of the study (default: DATASET-METHOD).")
+    ] = None,
+    without_labels: Annotated[
+        bool,
+        typer.Option(
+            "--without-labels", help="Judge by held-out links, not by validation rows."
+        ),
+    ] = False,
+    settings: SetOption = None,
+    seed: SeedOption = 0,
+    data: DataOption = None,
+) -> None:
+    """Search for better parameters and write them as a recipe.
+
+    The score is that of the validation rows of one split; test labels are never read.
+    Started again, a study goes on where it was left.
+    """
+    try:
+        from dsgrl.tune import Tuned
+        from dsgrl.tune import tune as run_tune
+    except ModuleNotFoundError as error:
+        raise InputError("Optuna is not there: pip install 'dsgrl[tune]'") from error
+    from dsgrl.bench.recipes import parse_settings
+
+    with Console(stderr=True).status("") as status:
+
+        def show(stands: Tuned) -> None:
+            status.update(
+                f"{stands.trials} of {trials} trials, best {stands.value:.4f}"
+            )
+
+        tuned = run_tune(
+            dataset,
+            method=method,
+            trials=trials,
+            storage=storage,
+            study=study,
+            seed=seed,
+            folder=data,
+            out=out,
+            settings=parse_settings(settings or ()),
+            without_labels=without_labels,
+            report=show,
+        )
+    console.print(
+        f"{tuned.trials} trials ({tuned.given_up} given up early), best score "
+        f"{tuned.value:.4f}: wrote {tuned.out}"
+    )
+
+
+def _bench_speed(
+    names: list[str] | None, repeats: int, results: Path | None, data: Path | None
+) -> None:
+    from dsgrl.bench.speed import CASES, run_speed
+    from dsgrl.graph.saving import check_writable
+
+    cases = CASES if names is None else tuple(names)
+    for case in cases:
+        if case not in CASES:
+            raise InputError(f"--datasets {case}: expected some of {', '.join(CASES)}")
+    if results is not None:
+        check_writable(results.parent)
+    for line in run_speed(cases, repeats=repeats, folder=data):
+        text = json.dumps(line)
+        console.print(text)
+        if results is not None:
+            with results.open("a") as file:
+                file.write(text + "\n")

@@ -1,0 +1,46 @@
+"""From the nodes' vectors to one vector per graph."""
+
+import torch
+from torch import Tensor, nn
+
+from dsgrl.graph import Adjacency, Pattern, propagate
+from dsgrl.typing import ReadoutName
+
+
+class Readout(nn.Module):
+    """Sum, mean or maximum over the nodes of each graph; zeros if it has none.
+
+    Args:
+        kind: "sum", "mean" or "max".
+    """
+
+    def __init__(self, kind: ReadoutName = "sum") -> None:
+        super().__init__()
+        self.kind = kind
+
+    def forward(self, z: Tensor, ptr: Tensor) -> Tensor:
+        """Pool the nodes [N, ..., D] of each graph -> [B, ..., D].
+
+        Args:
+            z: one vector per node and view.
+            ptr: where each graph begins, and N at the end [B + 1].
+        """
+        if self.kind == "max":
+            return _largest(z, ptr)
+        # Which node belongs to which graph is a sparse matrix [B, N] of ones.
+        nodes = torch.arange(z.size(0), device=z.device)
+        pattern = Pattern(ptr, nodes, z.size(0))
+        members = Adjacency(pattern, z.new_ones(z.size(0)), bipartite=True)
+        return propagate(members.normalized(self.kind), z)
+
+    def extra_repr(self) -> str:
+        """Show the kind."""
+        return self.kind
+
+
+def _largest(z: Tensor, ptr: Tensor) -> Tensor:
+    sizes = ptr.diff()
+    graph = torch.arange(sizes.numel(), device=z.device).repeat_interleave(sizes)
+    index = graph.view(-1, *[1] * (z.dim() - 1)).expand_as(z)
+    zeros = z.new_zeros(sizes.numel(), *z.shape[1:])
+    return zeros.scatter_reduce(0, index, z, "amax", include_self=False)

@@ -1,0 +1,85 @@
+"""One layer for several relations: the paper's Theta = {theta_R}."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from dsgrl.encode.dense import activate
+from dsgrl.encode.layers import LAYERS, GraphLayer
+from dsgrl.graph import Features, Relations, Schema
+from dsgrl.typing import EncoderName
+
+
+class RelationalLayer(nn.Module):
+    """A layer of its own for every relation; what reaches a node is added up.
+
+    A node's own features come in through its type's relation to itself (see
+    `Relations`); relations between types carry messages only. With one type and one
+    relation this is the plain layer.
+
+    Args:
+        schema: the types and relations.
+        kind: of the layers: "gcn", "sage" or "gin".
+        in_channels: width of the input, or one width per type.
+        out_channels: width of the result.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        kind: EncoderName,
+        in_channels: int | Sequence[int],
+        out_channels: int,
+    ) -> None:
+        types = len(schema.types)
+        widths = (
+            [in_channels] * types if isinstance(in_channels, int) else list(in_channels)
+        )
+        super().__init__()
+        self.schema = schema
+        self.relations = nn.ModuleList(
+            LAYERS[kind](
+                widths[source], out_channels, bias=False, bipartite=source != target
+            )
+            for source, target in schema.ends()
+        )
+        self.bias = nn.Parameter(torch.zeros(types, out_channels))
+
+    def messages(
+        self, adjacency: Relations, x: Tensor | tuple[Features, ...]
+    ) -> list[Tensor]:
+        """Return what reaches the nodes of every type [N_type, ..., out]."""
+        parts = adjacency.split_rows(x) if isinstance(x, Tensor) else x
+        received: list[Tensor | None] = [None] * len(self.schema.types)
+        for layer, part, (source, target) in zip(
+            self.relations,
+            adjacency.adjacencies.values(),
+            self.schema.ends(),
+            strict=True,
+        ):
+            assert isinstance(layer, GraphLayer)
+            message = layer.message(part, parts[source])
+            known = received[target]
+            received[target] = message if known is None else known.add_(message)
+        return [message for message in received if message is not None]
+
+    def forward(self, adjacency: Relations, x: Tensor | tuple[Features, ...]) -> Tensor:
+        """Pass messages once along every relation."""
+        received = self.messages(adjacency, x)
+        return torch.cat([m + b for m, b in zip(received, self.bias, strict=True)])
+
+    def activated(
+        self,
+        adjacency: Relations,
+        x: Tensor | tuple[Features, ...],
+        dropout: float,
+    ) -> Tensor:
+        """Return dropout(relu(result))."""
+        received = self.messages(adjacency, x)
+        return torch.cat(
+            [
+                activate(message, bias, dropout=dropout)
+                for message, bias in zip(received, self.bias, strict=True)
+            ]
+        )

@@ -1,0 +1,132 @@
+"""The one form in which every graph is held, and batches of many of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dsgrl.graph.adjacency import Adjacency
+from dsgrl.graph.kernels import Pattern
+from dsgrl.graph.relations import Relations
+
+Features = Tensor | Adjacency
+# Heterogeneous graphs have one table of features per node type.
+AnyFeatures = Features | tuple[Features, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Graph:
+    """A checked graph, ready for a method: one graph, many, or one of several types.
+
+    Attributes:
+        x: features, dense or (mostly zeros) sparse [N, F]; one such table per node
+            type if there are several.
+        adjacency: row i lists what flows into node i [N, N]; or the relations.
+        make_features: makes `x` from the edges, where it was made from them.
+        ptr: for many graphs side by side, where each begins among the nodes, and N
+            at the end [B + 1].
+    """
+
+    x: Any
+    adjacency: Any
+    make_features: Callable[[Any], Any] | None = None
+    ptr: Tensor | None = None
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes N, of all types."""
+        return int(self.adjacency.shape[0])
+
+    @property
+    def num_features(self) -> int:
+        """Number of feature columns F, of all types."""
+        tables = self.x if isinstance(self.x, tuple) else (self.x,)
+        return sum(table.shape[1] for table in tables)
+
+    @property
+    def num_graphs(self) -> int:
+        """How many graphs lie side by side."""
+        return 1 if self.ptr is None else self.ptr.numel() - 1
+
+    @property
+    def num_rows(self) -> int:
+        """How many vectors an embedding has: one per node, or per graph of many."""
+        return self.num_nodes if self.ptr is None else self.num_graphs
+
+    @property
+    def bounds(self) -> list[int]:
+        """Where each graph, or each node type, begins; N at the end.
+
+        Learned edges never leave such a range of nodes.
+        """
+        if self.ptr is not None:
+            return self.ptr.tolist()
+        if isinstance(self.adjacency, Relations):
+            return self.adjacency.bounds
+        return [0, self.num_nodes]
+
+    def split(self, z: Tensor) -> tuple[Tensor, ...]:
+        """Cut embeddings into what is compared with each other: the types of nodes."""
+        if isinstance(self.adjacency, Relations):
+            return tuple(self.adjacency.split_rows(z))
+        return (z,)
+
+    def to(self, device: torch.device) -> "Graph":
+        """Return the graph on another device."""
+        x = self.x
+        return replace(
+            self,
+            x=tuple(t.to(device) for t in x) if isinstance(x, tuple) else x.to(device),
+            adjacency=self.adjacency.to(device),
+            ptr=None if self.ptr is None else self.ptr.to(device),
+        )
+
+    def with_adjacency(self, adjacency: Adjacency | Relations) -> "Graph":
+        """Return the same nodes with other edges; features made of edges follow."""
+        x = self.x
+        if self.make_features is not None:
+            x = self.make_features(adjacency)
+        return replace(self, x=x, adjacency=adjacency).to(adjacency.device)
+
+    def take(self, graphs: Tensor) -> "Graph":
+        """Return some of many graphs, side by side, in the order given [B]."""
+        assert self.ptr is not None
+        starts, sizes = self.ptr[graphs], self.ptr.diff()[graphs]
+        ptr = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
+        rows = _ranges(starts, sizes, ptr)
+        if isinstance(self.x, Adjacency):
+            x: Features = _take_rows(self.x, rows, None)
+        else:
+            x = self.x[rows]
+        # A node's number among those taken is its old one less its graph's shift.
+        shift = (starts - ptr[:-1]).repeat_interleave(sizes)
+        adjacency = _take_rows(self.adjacency, rows, shift)
+        return Graph(x, adjacency, self.make_features, ptr)
+
+
+def _ranges(starts: Tensor, sizes: Tensor, ptr: Tensor) -> Tensor:
+    """Return start, start + 1, ... for every range, one after the other."""
+    total = torch.arange(int(ptr[-1]), device=starts.device)
+    return total + (starts - ptr[:-1]).repeat_interleave(sizes)
+
+
+def _take_rows(matrix: Adjacency, rows: Tensor, shift: Tensor | None) -> Adjacency:
+    """Take rows of a sparse matrix; with a shift per row, also its diagonal blocks."""
+    pattern = matrix.pattern
+    begin = pattern.rowptr[rows].long()
+    sizes = pattern.rowptr[rows + 1].long() - begin
+    rowptr = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
+    entries = _ranges(begin, sizes, rowptr)
+    col = pattern.col[entries]
+    num_cols = pattern.num_cols
+    if shift is not None:
+        col = col - shift.to(col.dtype).repeat_interleave(sizes)
+        num_cols = rows.numel()
+    return Adjacency(
+        Pattern(rowptr.to(col.dtype), col, num_cols),
+        matrix.value[entries],
+        bipartite=matrix.bipartite,
+        attr=None if matrix.attr is None else matrix.attr[entries],
+    )

@@ -1,0 +1,245 @@
+"""From a user's data to a `Graph` a model can take: the columns of training, scaled.
+
+`Preparation` is what a fitted model remembers of its training data: the level, the
+types and relations, and per table of features its columns. It holds no data.
+"""
+
+import logging
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dsgrl.graph.adjacency import Adjacency
+from dsgrl.graph.graph import Features, Graph
+from dsgrl.graph.inputs import as_graph, level_of
+from dsgrl.graph.relations import Relations, Schema
+from dsgrl.graph.scaling import ColumnScale, fit_scale
+from dsgrl.typing import InputError, Level, ScalingName
+
+logger = logging.getLogger(__name__)
+
+DESCRIBED: dict[Level, str] = {
+    "node": "one graph",
+    "graph": "a list of graphs",
+    "hetero": "a graph with several types of nodes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The feature columns of one table, as seen in training.
+
+    Attributes:
+        count: how many.
+        names: what they are called, if that is known.
+        made: they were made from the edges.
+        scale: how they were scaled, if they were.
+    """
+
+    count: int
+    names: list[str] | None
+    made: bool
+    scale: ColumnScale | None = None
+
+    def apply_scale(self, x: Features) -> Features:
+        """Scale a table as in training."""
+        return x if self.scale is None else self.scale.apply(x)
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a fitted model knows of its input.
+
+    Attributes:
+        level: one graph, many, or one of several types.
+        schema: types and relations, if there are several.
+        columns: of every table of features, in the order of the types.
+        num_nodes: nodes seen in training.
+    """
+
+    level: Level
+    schema: Schema | None
+    columns: list[Columns]
+    num_nodes: int
+
+    @classmethod
+    def fit(cls, data: Any, scaling: ScalingName) -> tuple["Preparation", Graph]:
+        """Check training data, measure its columns and scale them."""
+        level = level_of(data)
+        graph = as_graph(data)
+        schema = (
+            graph.adjacency.schema if isinstance(graph.adjacency, Relations) else None
+        )
+        columns = [
+            Columns(table.shape[1], _names(source, table), made, None)
+            for source, table, made in _tables(data, graph, schema)
+        ]
+        columns = [
+            replace(known, scale=fit_scale(table, scaling))
+            for known, table in zip(columns, _as_tuple(graph.x), strict=True)
+        ]
+        found = cls(level, schema, columns, graph.num_nodes)
+        return found, found._scaled(graph)
+
+    def apply(self, data: Any) -> Graph:
+        """Check that data has the columns of training, and scale them.
+
+        Raises:
+            InputError: if it has not.
+        """
+        level = level_of(data)
+        if level != self.level:
+            raise InputError(
+                f"the model was trained on {DESCRIBED[self.level]}, this is "
+                f"{DESCRIBED[level]}"
+            )
+        self._check_made(data)
+        graph = as_graph(
+            data, structural_columns=self.columns[0].count, schema=self.schema
+        )
+        spectral = level == "node" and self.columns[0].made
+        if spectral and graph.num_nodes != self.num_nodes:
+            logger.warning(
+                "the features are structural and this is another graph: its spectral "
+                "coordinates need not agree with those of training"
+            )
+        tables = [
+            _as_trained(table, _names(source, table), known)
+            for (source, table, _), known in zip(
+                _tables(data, graph, self.schema), self.columns, strict=True
+            )
+        ]
+        x = tuple(tables) if level == "hetero" else tables[0]
+        return self._scaled(replace(graph, x=x))
+
+    def _check_made(self, data: Any) -> None:
+        for source, known in zip(
+            _sources(data, self.schema), self.columns, strict=True
+        ):
+            if source is None:
+                continue
+            has_features = getattr(source, "x", None) is not None
+            if has_features == known.made:
+                raise InputError(
+                    f"the model was trained {'without' if known.made else 'with'} node "
+                    f"features, this graph is {'with' if has_features else 'without'}"
+                )
+
+    def _scaled(self, graph: Graph) -> Graph:
+        """Scale the columns, also those still to be made from other edges."""
+        if all(known.scale is None for known in self.columns):
+            return graph
+        make = graph.make_features
+        made = None if make is None else (lambda edges: self._scale_all(make(edges)))
+        return replace(graph, x=self._scale_all(graph.x), make_features=made)
+
+    def _scale_all(self, x: Any) -> Any:
+        tables = tuple(
+            known.apply_scale(table)
+            for known, table in zip(self.columns, _as_tuple(x), strict=True)
+        )
+        return tables if isinstance(x, tuple) else tables[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the scales, as plain values."""
+        columns = [{**asdict(known), "scale": None} for known in self.columns]
+        return {
+            "level": self.level,
+            "schema": None if self.schema is None else self.schema._asdict(),
+            "columns": columns,
+            "num_nodes": self.num_nodes,
+        }
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the scales by name."""
+        return {
+            f"{number}.{name}": value
+            for number, known in enumerate(self.columns)
+            if known.scale is not None
+            for name, value in known.scale._asdict().items()
+        }
+
+    @classmethod
+    def from_json(
+        cls, saved: dict[str, Any], tensors: dict[str, Tensor]
+    ) -> "Preparation":
+        """Rebuild what `to_json` and `tensors` gave."""
+        schema = saved["schema"]
+        if schema is not None:
+            relations = tuple((s, r, t) for s, r, t in schema["relations"])
+            schema = Schema(tuple(schema["types"]), relations)
+        columns = []
+        for number, known in enumerate(saved["columns"]):
+            scale = None
+            if f"{number}.mean" in tensors:
+                scale = ColumnScale(
+                    **{k: tensors[f"{number}.{k}"] for k in ColumnScale._fields}
+                )
+            columns.append(Columns(**{**known, "scale": scale}))
+        return cls(saved["level"], schema, columns, saved["num_nodes"])
+
+
+def _as_tuple(x: Any) -> tuple[Features, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+def _sources(data: Any, schema: Schema | None) -> list[Any]:
+    """Return what holds each table: the data, its first graph, or its node types."""
+    if schema is not None:
+        known = set(data.node_types)
+        return [data[kind] if kind in known else None for kind in schema.types]
+    return [data[0]] if level_of(data) == "graph" else [data]
+
+
+def _tables(
+    data: Any, graph: Graph, schema: Schema | None
+) -> list[tuple[Any, Features, bool]]:
+    """Return per table of features what holds it, the table, and whether it is made."""
+    return [
+        (source, table, getattr(source, "x", None) is None)
+        for source, table in zip(
+            _sources(data, schema), _as_tuple(graph.x), strict=True
+        )
+    ]
+
+
+def _names(source: Any, table: Features) -> list[str] | None:
+    names = getattr(source, "feature_names", None)
+    if names is None:
+        return None
+    if len(names) != table.shape[1]:
+        raise InputError(
+            f"feature_names has {len(names)} names for {table.shape[1]} columns of x, "
+            f"expected one each"
+        )
+    return [str(name) for name in names]
+
+
+def _as_trained(x: Features, names: list[str] | None, known: Columns) -> Features:
+    """Put the columns of a table into the order of training.
+
+    Raises:
+        InputError: if they are not the same columns.
+    """
+    if names is not None and known.names is not None and names != known.names:
+        missing = [name for name in known.names if name not in set(names)]
+        extra = [name for name in names if name not in set(known.names)]
+        if missing or extra:
+            wrong = f"lacks '{missing[0]}'" if missing else f"has '{extra[0]}' too much"
+            raise InputError(
+                f"the graph's columns differ from those of training: it {wrong} "
+                f"({len(missing)} missing, {len(extra)} too many)"
+            )
+        position = {name: i for i, name in enumerate(names)}
+        dense = x.to_dense() if isinstance(x, Adjacency) else x
+        return dense[:, [position[name] for name in known.names]]
+    if x.shape[1] != known.count:
+        if x.shape[0] == 0:
+            return torch.zeros(0, known.count)
+        raise InputError(
+            f"the graph has {x.shape[1]} feature columns, the model was trained on "
+            f"{known.count}"
+        )
+    return x

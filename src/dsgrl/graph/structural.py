@@ -1,0 +1,117 @@
+"""Features for graphs that have none, made of the edges alone."""
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from dsgrl.graph.adjacency import Adjacency
+from dsgrl.graph.relations import Relations
+from dsgrl.typing import FloatArray
+
+STRUCTURAL_COLUMNS = 64
+# Up to here the singular vectors are computed exactly, beyond by subspace iteration:
+# Lanczos solvers fail on disconnected graphs and differ from run to run.
+DENSE_UP_TO = 1000
+DEGREE_COLUMNS = 5
+
+
+def structural_features(adjacency: Adjacency, columns: int | None = None) -> Tensor:
+    """Describe every node by the edges alone.
+
+    Five columns of the degree profile (own degree; minimum, maximum, mean and
+    deviation of the neighbours' degrees, all as log(1 + d)), then the leading
+    singular vectors of the normalised adjacency, scaled to unit deviation.
+
+    Args:
+        adjacency: the graph [N, N].
+        columns: how many columns to fill; missing singular vectors are zeros. By
+            default as many as the graph allows, at most 69.
+    """
+    num_nodes = adjacency.shape[0]
+    matrix = _to_scipy(adjacency.normalized("gcn"))
+    rank = max(0, min(STRUCTURAL_COLUMNS, num_nodes - 2))
+    profile = degree_profile(adjacency).numpy()
+    spectral = _leading_vectors(matrix, rank)
+    width = DEGREE_COLUMNS + rank if columns is None else columns
+    x = np.zeros((num_nodes, width), dtype=np.float32)
+    x[:, :DEGREE_COLUMNS] = profile
+    kept = min(width - DEGREE_COLUMNS, rank)
+    x[:, DEGREE_COLUMNS : DEGREE_COLUMNS + kept] = spectral[:, :kept]
+    return torch.from_numpy(x)
+
+
+def _to_scipy(adjacency: Adjacency) -> sp.csr_matrix:
+    pattern = adjacency.pattern
+    arrays = (t.cpu().numpy() for t in (adjacency.value, pattern.col, pattern.rowptr))
+    return sp.csr_matrix(tuple(arrays), shape=adjacency.shape)
+
+
+def degree_profile(adjacency: Adjacency) -> Tensor:
+    """Describe every node by its degree and its neighbours' [N, 5].
+
+    Own degree; minimum, maximum, mean and deviation of the neighbours' degrees, all
+    as log(1 + d).
+    """
+    pattern = adjacency.pattern
+    row, col = pattern.row.long(), pattern.col.long()
+    degree = torch.bincount(row, minlength=pattern.num_rows).double().log1p()
+    neighbor = degree[col]
+    columns = [degree]
+    for reduce in ("amin", "amax", "mean"):
+        zeros = torch.zeros_like(degree)
+        columns.append(
+            zeros.scatter_reduce(0, row, neighbor, reduce, include_self=False)
+        )
+    gap = (neighbor - columns[-1][row]).square()
+    spread = torch.zeros_like(degree).scatter_reduce(
+        0, row, gap, "mean", include_self=False
+    )
+    return torch.stack([*columns, spread.sqrt()], dim=1).float().cpu()
+
+
+def _leading_vectors(matrix: sp.csr_matrix, rank: int) -> FloatArray:
+    """Leading left singular vectors [N, rank], largest first, always the same."""
+    if rank == 0:
+        return np.zeros((matrix.shape[0], 0), dtype=np.float32)
+    if matrix.shape[0] <= DENSE_UP_TO:
+        left = np.linalg.svd(matrix.toarray().astype(np.float64))[0][:, :rank]
+    else:
+        left = _subspace_iteration(matrix.astype(np.float64), rank)
+    # A singular vector's sign is arbitrary: make its largest entry positive.
+    largest = left[np.abs(left).argmax(axis=0), np.arange(rank)]
+    scaled: FloatArray = left * np.sign(largest) * np.sqrt(matrix.shape[0])
+    return scaled.astype(np.float32)
+
+
+def _subspace_iteration(matrix: sp.csr_matrix, rank: int) -> FloatArray:
+    """Leading left singular vectors by repeated products with a random block."""
+    rng = np.random.default_rng(0)
+    block = matrix @ rng.standard_normal((matrix.shape[1], rank + 16))
+    for _ in range(20):
+        block = np.linalg.qr(block)[0]
+        block = matrix @ (matrix.T @ block)
+    basis = np.linalg.qr(block)[0]
+    small = np.linalg.svd((matrix.T @ basis).T, full_matrices=False)[0]
+    leading: FloatArray = basis @ small[:, :rank]
+    return leading
+
+
+def degree_columns(relations: Relations, number: int) -> Tensor:
+    """Describe the nodes of one type by a constant and their degree per relation.
+
+    Args:
+        relations: the graph.
+        number: which node type.
+
+    Returns:
+        [N_type, 1 + relations into the type], degrees as log(1 + d).
+    """
+    kind = relations.schema.types[number]
+    size = relations.sizes[kind]
+    degrees = [
+        adjacency.pattern.rowptr.diff().cpu().float().log1p()
+        for (_, _, target), adjacency in relations.adjacencies.items()
+        if target == kind
+    ]
+    return torch.stack([torch.ones(size), *degrees], dim=1)

@@ -1,0 +1,44 @@
+"""Batches of many graphs; a single graph is one batch."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from dsgrl.graph import Graph
+from dsgrl.methods.base import Method
+
+# Nodes and edges embedded at once: a few hundred MB at the default widths.
+EMBED_ELEMENTS = 1 << 18
+
+
+def shuffled_batches(graph: Graph, size: int | None) -> Iterator[Graph]:
+    """Yield every graph once, in random order, in batches of nearly one size.
+
+    Args:
+        graph: many graphs side by side; a single one is yielded as it is.
+        size: the most graphs per batch; None for all at once.
+    """
+    if graph.ptr is None:
+        yield graph
+        return
+    count = graph.num_graphs
+    order = torch.randperm(count).to(graph.ptr.device)
+    # Of one size, so that no batch is left with too few to compare.
+    for numbers in order.tensor_split(-(-count // (size or count))):
+        yield graph.take(numbers)
+
+
+@torch.no_grad()
+def embed_all(method: Method, graph: Graph) -> Tensor:
+    """Embed a graph, or many a few at a time, in their order."""
+    if graph.ptr is None:
+        return method.embed(graph)
+    rowptr = graph.adjacency.pattern.rowptr
+    weight = (graph.ptr + rowptr[graph.ptr]).long()
+    part = (weight[1:] - 1).clamp_min(0) // EMBED_ELEMENTS
+    numbers = torch.arange(graph.num_graphs, device=graph.ptr.device)
+    counts = torch.unique_consecutive(part, return_counts=True)[1]
+    return torch.cat(
+        [method.embed(graph.take(some)) for some in numbers.split(counts.tolist())]
+    )

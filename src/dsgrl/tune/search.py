@@ -1,0 +1,133 @@
+"""The search itself: draw, train in two stages, judge, tell."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.trial import Trial, TrialState
+
+from dsgrl.estimator import DSGRL
+from dsgrl.train.loop import DivergenceError
+from dsgrl.tune.criteria import Criterion
+from dsgrl.tune.space import Range, suggest
+from dsgrl.tune.study import FINISHED, count, drop_abandoned, worker
+
+Parameters = dict[str, Any]
+
+# A trial is first trained for this share of its epochs; if it then lies below the
+# median of the trials before, it is given up.
+FIRST_STAGE = 0.25
+# A prime, so that the samplers of studies with neighbouring seeds differ.
+SEED_STEP = 7919
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Search:
+    """What is searched; sees no label but through its criterion.
+
+    Attributes:
+        data: the dataset without labels.
+        criterion: what is maximised.
+        space: what is varied.
+        starts: complete parameters to begin with, by name; what is not varied is as
+            in the first of them.
+    """
+
+    data: Any
+    criterion: Criterion
+    space: dict[str, Range]
+    starts: dict[str, Parameters]
+
+    def run(self, study: optuna.Study, trials: int, seed: int) -> Iterator[None]:
+        """Go on until so many trials are finished in all, one at each step."""
+        drop_abandoned(study)
+        while count(study, *FINISHED) < trials:
+            begun = count(study, *FINISHED, TrialState.RUNNING)
+            # By the number of trials begun: a study that goes on must not draw again
+            # what it has drawn.
+            drawn_from = (seed + SEED_STEP * begun) % 2**32
+            study.sampler = optuna.samplers.TPESampler(seed=drawn_from)
+            self._enqueue_start(study)
+            trial = study.ask()
+            trial.set_user_attr("worker", worker())
+            try:
+                value = self._evaluate(trial)
+            except (optuna.TrialPruned, DivergenceError) as reason:
+                trial.set_user_attr("given_up", str(reason))
+                study.tell(trial, state=TrialState.PRUNED)
+            except Exception:
+                study.tell(trial, state=TrialState.FAIL)
+                raise
+            else:
+                study.tell(trial, value)
+            yield
+
+    def _enqueue_start(self, study: optuna.Study) -> None:
+        """Let the next trial be a start, if one is left."""
+        known = {
+            trial.user_attrs.get("start")
+            for trial in study.get_trials(deepcopy=False)
+            if trial.state != TrialState.FAIL
+        }
+        for name, start in self.starts.items():
+            if name not in known:
+                study.enqueue_trial(
+                    self._within_space(start), user_attrs={"start": name}
+                )
+                return
+
+    def _within_space(self, parameters: Parameters) -> Parameters:
+        return {
+            key: parameters[key]
+            for key, (low, high, _) in self.space.items()
+            if isinstance(parameters[key], (int, float))
+            and low <= parameters[key] <= high
+        }
+
+    def _evaluate(self, trial: Trial) -> float:
+        """Train and judge, in two stages; a bad first one ends the trial."""
+        parameters = self._choose(trial)
+        trial.set_user_attr("parameters", parameters)
+        value = 0.0
+        *early, last = _stages(parameters)
+        for stage in [*early, last]:
+            model = DSGRL(**stage)
+            z = model.fit_transform(self.data)
+            value = self.criterion(model, z)
+            if stage is last:
+                break
+            trial.report(value, step=0)
+            if _has_stopped(model, stage):
+                break
+            if trial.should_prune():
+                raise optuna.TrialPruned("below the median after the first stage")
+        return value
+
+    def _choose(self, trial: Trial) -> Parameters:
+        start = self.starts.get(trial.user_attrs.get("start", ""))
+        if start is not None:
+            # Told to the sampler as far as they lie in the space.
+            for key in self._within_space(start):
+                suggest(trial, key, self.space[key])
+            return dict(start)
+        first = next(iter(self.starts.values()))
+        drawn = {key: suggest(trial, key, span) for key, span in self.space.items()}
+        return {**first, **drawn}
+
+
+def _stages(parameters: Parameters) -> list[Parameters]:
+    """Parameters of a short fit and of the whole one.
+
+    Both draw the same random numbers, so the short fit is the beginning of the other.
+    """
+    key = "max_epochs" if parameters["epochs"] == "auto" else "epochs"
+    first = max(1, round(FIRST_STAGE * parameters[key]))
+    short = {**parameters, key: first}
+    return [short, parameters] if first < parameters[key] else [parameters]
+
+
+def _has_stopped(model: DSGRL, stage: Parameters) -> bool:
+    """Whether training ended by itself, so that more epochs would change nothing."""
+    epochs_run = sum("loss" in row for row in model.history_)
+    return bool(stage["epochs"] == "auto" and epochs_run < stage["max_epochs"])

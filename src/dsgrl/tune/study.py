@@ -1,0 +1,94 @@
+"""Where a study lives: a file, or any storage that Optuna knows."""
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.storages import BaseStorage, JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState
+
+from dsgrl.graph.saving import check_writable
+from dsgrl.typing import InputError
+
+FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+# The median of fewer trials is not trusted.
+LEAST_FOR_MEDIAN = 5
+
+
+def open_study(
+    name: str, storage: str | Path | None, setup: dict[str, Any]
+) -> optuna.Study:
+    """Create a study, or go on with one made for the same."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    where: str | BaseStorage = str(storage or Path("tune") / f"{name}.journal")
+    shown = where
+    try:
+        if "://" not in str(where):
+            path = Path(str(where)).resolve()
+            check_writable(path.parent)
+            where = JournalStorage(JournalFileBackend(str(path)))
+        study = optuna.create_study(
+            study_name=name,
+            storage=where,
+            direction="maximize",
+            load_if_exists=True,
+            pruner=optuna.pruners.MedianPruner(LEAST_FOR_MEDIAN),
+        )
+        if "setup" not in study.user_attrs:
+            study.set_user_attr("setup", setup)
+        known = study.user_attrs["setup"]
+    except InputError:
+        raise
+    except Exception as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"--storage {shown}: cannot be used ({reason}), expected a file of an "
+            f"earlier study, a new one, or a URL of a storage Optuna knows"
+        ) from error
+    # As JSON: a storage turns tuples into lists.
+    different = [
+        key
+        for key, value in setup.items()
+        if json.dumps(known.get(key)) != json.dumps(value)
+    ]
+    if different:
+        raise InputError(
+            f"study '{name}' in {shown} was made with another {', '.join(different)}: "
+            f"give it another name with --study"
+        )
+    return study
+
+
+def count(study: optuna.Study, *states: TrialState) -> int:
+    """Count the trials in some states."""
+    return len(study.get_trials(deepcopy=False, states=states))
+
+
+def worker() -> str:
+    """Name this process among those that share a study."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def drop_abandoned(study: optuna.Study) -> None:
+    """Give up trials whose process, on this machine, is no more."""
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        host, _, process = trial.user_attrs.get("worker", ":").rpartition(":")
+        if host == socket.gethostname() and not _is_alive(int(process)):
+            study.tell(trial.number, state=TrialState.FAIL)
+
+
+def _is_alive(process: int) -> bool:
+    # On other systems than these the call would end the process.
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

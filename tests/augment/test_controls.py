@@ -1,0 +1,228 @@
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from dsgrl.augment import FixedTopology
+from dsgrl.graph import Adjacency, Graph, Relations, as_graph
+from dsgrl.typing import InputError, TopologyName
+from samples import LEVELS, make_data, make_graphs, pairs_of, permute
+
+KINDS: tuple[TopologyName, ...] = ("random", "knn_x", "knn_ax", "two_hop")
+kinds = pytest.mark.parametrize("kind", KINDS)
+levels = pytest.mark.parametrize("level", LEVELS)
+K = 3
+
+
+def held(level: str) -> Graph:
+    """A graph whose edges weigh differently, so that no two walks are as likely."""
+    graph = as_graph(make_data(level))
+    parts = [
+        part.with_value(torch.rand(part.num_edges) + 0.5)
+        for part, _, _ in graph.adjacency.parts()
+    ]
+    return Graph(graph.x, graph.adjacency.with_parts(parts), None, graph.ptr)
+
+
+def blocks_of(graph: Graph, made: Any) -> list[Adjacency]:
+    """The new edges inside every graph or type."""
+    if isinstance(made, Relations):
+        inner = [
+            (source, adjacency)
+            for (source, _, target), adjacency in made.adjacencies.items()
+            if source == target
+        ]
+        assert [kind for kind, _ in sorted(inner, key=lambda one: one[0])] == sorted(
+            made.sizes
+        )
+        return [dict(inner)[kind] for kind in made.sizes]
+    blocks: list[Adjacency] = made.diagonal_blocks(graph.bounds)
+    return blocks
+
+
+def widest(tables: list[Tensor]) -> Tensor:
+    return torch.cat([F.normalize(table, dim=1) for table in tables], dim=1)
+
+
+def references(kind: str, graph: Graph) -> list[Tensor]:
+    """By brute force: how similar any two nodes of a graph or type are [n, n]."""
+    tables = graph.x if isinstance(graph.x, tuple) else (graph.x,)
+    whole = graph.adjacency
+    if kind == "two_hop":
+        dense = whole.as_one() if isinstance(whole, Relations) else whole
+        walk = dense.to_dense() / dense.to_dense().sum(1, keepdim=True).clamp_min(1e-9)
+        twice = (walk @ walk).fill_diagonal_(0)
+        cuts = zip(graph.bounds, graph.bounds[1:], strict=False)
+        return [twice[low:high, low:high] for low, high in cuts]
+    if kind == "knn_ax":
+        ends = whole.schema.ends() if isinstance(whole, Relations) else [(0, 0)]
+        received: list[list[Tensor]] = [[] for _ in tables]
+        for (part, _, _), (source, target) in zip(whole.parts(), ends, strict=True):
+            matrix = part.to_dense()
+            mean = matrix / matrix.sum(1, keepdim=True).clamp_min(1e-9)
+            received[target].append(mean @ tables[source])
+        tables = tuple(widest(parts) for parts in received)
+    rows = [F.normalize(table, dim=1) for table in tables]
+    if graph.ptr is not None:
+        rows = list(rows[0].split(graph.ptr.diff().tolist()))
+    return [row @ row.t() for row in rows]
+
+
+def nearest(similarity: Tensor, *, above_mean: bool) -> set[tuple[int, int]]:
+    """The k largest of every row, taken both ways, as (source, target)."""
+    top = similarity.topk(min(K, len(similarity)), dim=1)
+    mean = similarity.mean(dim=1) if above_mean else torch.zeros(len(similarity))
+    found = {
+        (int(column), row)
+        for row in range(len(similarity))
+        for column, value in zip(top.indices[row], top.values[row], strict=True)
+        if value > mean[row]
+    }
+    return found | {(b, a) for a, b in found}
+
+
+@levels
+@pytest.mark.parametrize("kind", ["knn_x", "knn_ax", "two_hop"])
+def test_control__equals_brute_force(kind: TopologyName, level: str) -> None:
+    graph = held(level)
+    made = FixedTopology(kind, edges_per_node=K)(graph)
+    for block, similarity in zip(
+        blocks_of(graph, made), references(kind, graph), strict=True
+    ):
+        expected = nearest(similarity, above_mean=kind != "two_hop")
+        assert pairs_of(block.edge_index) == expected
+
+
+@kinds
+@levels
+def test_control__has_no_parameters_and_no_gradient(
+    kind: TopologyName, level: str
+) -> None:
+    control, graph = FixedTopology(kind, edges_per_node=K), held(level)
+    assert not list(control.parameters())
+    assert not control.state_dict()
+    for block in blocks_of(graph, control(graph)):
+        assert not block.value.requires_grad
+
+
+@kinds
+@levels
+def test_control__rows_sum_to_one_where_there_are_edges(
+    kind: TopologyName, level: str
+) -> None:
+    graph = held(level)
+    made = FixedTopology(kind, edges_per_node=K)(graph)
+    for block in blocks_of(graph, made):
+        sums = block.to_dense().sum(1)
+        linked = block.pattern.rowptr.diff() > 0
+        torch.testing.assert_close(sums[linked], torch.ones(int(linked.sum())))
+
+
+@kinds
+@levels
+def test_control__edges_never_leave_their_graph_or_type(
+    kind: TopologyName, level: str
+) -> None:
+    graph = held(level)
+    made = FixedTopology(kind, edges_per_node=K)(graph)
+    if isinstance(made, Relations):
+        for relation, part in made.adjacencies.items():
+            if relation[0] != relation[2]:
+                assert part is graph.adjacency.adjacencies[relation]
+        return
+    bounds = torch.tensor(graph.bounds)
+    source, target = torch.bucketize(made.edge_index, bounds, right=True)
+    assert torch.equal(source, target)
+
+
+@kinds
+@levels
+def test_control__does_not_depend_on_the_call(kind: TopologyName, level: str) -> None:
+    graph = held(level)
+    control = FixedTopology(kind, edges_per_node=K)
+    once = control.train()(graph)
+    assert control(graph) is once
+    torch.manual_seed(99)
+    other = FixedTopology(kind, edges_per_node=K).eval()(graph)
+    for one, two in zip(blocks_of(graph, once), blocks_of(graph, other), strict=True):
+        assert torch.equal(one.edge_index, two.edge_index)
+        assert torch.equal(one.value, two.value)
+
+
+@kinds
+def test_control__does_not_depend_on_the_other_graphs(kind: TopologyName) -> None:
+    graphs = make_graphs()
+    whole = as_graph(graphs)
+    together = FixedTopology(kind, edges_per_node=K)(whole)
+    for number, block in enumerate(together.diagonal_blocks(whole.bounds)):
+        alone = FixedTopology(kind, edges_per_node=K)(
+            as_graph(graphs[number : number + 1])
+        )
+        torch.testing.assert_close(alone.to_dense(), block.to_dense())
+
+
+@pytest.mark.parametrize("kind", ["knn_x", "knn_ax"])
+@levels
+def test_control__permuting_nodes_permutes_edges(
+    kind: TopologyName, level: str
+) -> None:
+    data = make_data(level)
+    moved, orders = permute(data)
+    ordered = {"node": [orders], "graph": orders}.get(level)
+    if ordered is None:
+        ordered = list(orders.values())
+    one, other = as_graph(data), as_graph(moved)
+    control = FixedTopology(kind, edges_per_node=K)
+    for before, after, order in zip(
+        blocks_of(one, control(one)),
+        blocks_of(other, control(other)),
+        ordered,
+        strict=True,
+    ):
+        torch.testing.assert_close(
+            after.to_dense(), before.to_dense()[order][:, order], rtol=1e-4, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+@pytest.mark.parametrize("kind", ["knn_x", "two_hop"])
+def test_control__does_not_depend_on_block(
+    kind: TopologyName, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = held("node")
+    whole = FixedTopology(kind, edges_per_node=K)(graph)
+    for module in ("controls", "similar"):
+        monkeypatch.setattr(f"dsgrl.augment.{module}.BLOCK_ELEMENTS", rows * 40)
+    again = FixedTopology(kind, edges_per_node=K)(graph)
+    torch.testing.assert_close(again.to_dense(), whole.to_dense())
+
+
+def test_random__draws_about_k_nodes_from_all_over() -> None:
+    graph = held("node")
+    made = FixedTopology("random", edges_per_node=K, symmetric=False)(graph)
+    degree = made.pattern.rowptr.diff()
+    # Some of the k draws of a node may be the same.
+    assert degree.max() <= K
+    assert degree.float().mean() > 0.8 * K
+    drawn = made.pattern.col.unique().numel()
+    assert drawn > 25
+    assert pairs_of(made.edge_index) != pairs_of(graph.adjacency.edge_index)
+
+
+@kinds
+def test_control__small_graphs_have_no_more_edges_than_pairs(
+    kind: TopologyName,
+) -> None:
+    graph = as_graph(make_graphs((1, 2, 3)))
+    made = FixedTopology(kind, edges_per_node=50)(graph)
+    assert (made.pattern.rowptr.diff() <= torch.tensor([1, 2, 2, 3, 3, 3])).all()
+
+
+@pytest.mark.parametrize("kind", ["random", "two_hop"])
+def test_control__without_similarities_needs_a_limit(kind: TopologyName) -> None:
+    with pytest.raises(InputError, match=f"topology='{kind}'.*expected a whole number"):
+        FixedTopology(kind, edges_per_node=None)
+    FixedTopology(kind, edges_per_node=None, edge_multiplier=1.0)
+    FixedTopology("knn_x", edges_per_node=None)

@@ -1,0 +1,187 @@
+import json
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from dsgrl.graph import Adjacency, Graph
+from dsgrl.graph.prepare import Preparation
+from dsgrl.typing import InputError
+from samples import LEVELS, make_data, make_graphs, make_hetero
+
+levels = pytest.mark.parametrize("level", LEVELS)
+CASES = (*LEVELS, "featureless node", "featureless graph")
+cases = pytest.mark.parametrize("case", CASES)
+
+
+def make_case(case: str, seed: int = 0) -> Any:
+    data = make_data(case.split()[-1], seed)
+    if not case.startswith("featureless"):
+        return data
+    graphs = data if isinstance(data, list) else [data]
+    for graph in graphs:
+        graph.num_nodes, graph.x = graph.num_nodes, None
+    return data
+
+
+def tables(graph: Graph) -> list[Tensor]:
+    given = graph.x if isinstance(graph.x, tuple) else (graph.x,)
+    return [x.to_dense() if isinstance(x, Adjacency) else x for x in given]
+
+
+@cases
+def test_fit__is_what_apply_gives(case: str) -> None:
+    data = make_case(case)
+    known, fitted = Preparation.fit(data, "auto")
+    for found, again in zip(tables(fitted), tables(known.apply(data)), strict=True):
+        assert torch.equal(found, again)
+    assert known.num_nodes == fitted.num_nodes
+    assert [c.count for c in known.columns] == [t.size(1) for t in tables(fitted)]
+
+
+@cases
+def test_fit__columns_of_every_table_are_scaled(case: str) -> None:
+    _, graph = Preparation.fit(make_case(case), "standard")
+    for table in tables(graph):
+        torch.testing.assert_close(
+            table.mean(0), torch.zeros(table.size(1)), atol=1e-4, rtol=0
+        )
+        spread = table.std(0, correction=0)
+        constant = spread < 0.5
+        torch.testing.assert_close(
+            spread[~constant], torch.ones(int((~constant).sum()))
+        )
+        assert not table[:, constant].any()
+    _, raw = Preparation.fit(make_case(case), "none")
+    assert not all(
+        torch.allclose(one, other)
+        for one, other in zip(tables(graph), tables(raw), strict=True)
+    )
+
+
+@cases
+def test_json__round_trip_prepares_unseen_data_alike(case: str) -> None:
+    known, _ = Preparation.fit(make_case(case), "auto")
+    text = json.dumps(known.to_json())
+    again = Preparation.from_json(json.loads(text), known.tensors())
+    assert again.to_json() == known.to_json()
+    assert again.schema == known.schema
+    unseen = make_case(case, seed=5)
+    for one, other in zip(
+        tables(known.apply(unseen)), tables(again.apply(unseen)), strict=True
+    ):
+        assert torch.equal(one, other)
+
+
+@levels
+def test_apply__scales_by_the_training_data(level: str) -> None:
+    """Columns a hundred times as large must stay a hundred times as large."""
+    known, fitted = Preparation.fit(make_data(level), "auto")
+    larger = make_data(level)
+    for part in larger if level == "graph" else [larger]:
+        stores = part.node_stores
+        for store in stores:
+            if "x" in store:
+                store.x = store.x * 100
+    one, other = tables(fitted)[0], tables(known.apply(larger))[0]
+    assert float(other.std() / one.std()) == pytest.approx(100, rel=0.2)
+
+
+def test_featureless_graphs__have_five_degree_columns() -> None:
+    data = make_case("featureless graph")
+    known, graph = Preparation.fit(data, "none")
+    assert known.columns[0].count == 5
+    degree = torch.bincount(data[0].edge_index[1], minlength=9).float().log1p()
+    torch.testing.assert_close(graph.x[:9, 0], degree)
+    # A graph's columns do not depend on the graphs around it.
+    alone = known.apply(data[3:4])
+    torch.testing.assert_close(alone.x, graph.x[26:33])
+
+
+@pytest.mark.parametrize("trained", LEVELS)
+@pytest.mark.parametrize("given", LEVELS)
+def test_apply__refuses_another_level(trained: str, given: str) -> None:
+    known, _ = Preparation.fit(make_data(trained), "auto")
+    if trained == given:
+        known.apply(make_data(given))
+        return
+    with pytest.raises(InputError, match=r"trained on .*, this is "):
+        known.apply(make_data(given))
+
+
+def bare_films() -> Any:
+    data = make_hetero()
+    data["film"].num_nodes = 20
+    del data["film"].x
+    return data
+
+
+def described_tags() -> Any:
+    data = make_hetero()
+    data["tag"].x = torch.ones(6, 3)
+    return data
+
+
+def narrow_people() -> Any:
+    data = make_hetero()
+    data["person"].x = data["person"].x[:, :2]
+    return data
+
+
+def narrow_graphs() -> Any:
+    return [Data(x=g.x[:, :3], edge_index=g.edge_index) for g in make_graphs()]
+
+
+@pytest.mark.parametrize(
+    ("level", "make", "message"),
+    [
+        ("hetero", bare_films, "trained with node features, this graph is without"),
+        ("hetero", described_tags, "trained without node features, this .* is with"),
+        ("hetero", narrow_people, "2 feature columns, the model was trained on 3"),
+        ("graph", narrow_graphs, "3 feature columns, the model was trained on 4"),
+        ("graph", lambda: make_case("featureless graph"), "is without"),
+    ],
+)
+def test_apply__refuses_other_columns(level: str, make: Any, message: str) -> None:
+    known, _ = Preparation.fit(make_data(level), "auto")
+    with pytest.raises(InputError, match=message) as caught:
+        known.apply(make())
+    assert "\n" not in str(caught.value)
+
+
+def test_apply__named_columns_of_a_type_are_put_in_order() -> None:
+    data = make_hetero()
+    data["film"].feature_names = list("abcde")
+    known, fitted = Preparation.fit(data, "auto")
+    order = [3, 0, 4, 1, 2]
+    data["film"].x = data["film"].x[:, order]
+    data["film"].feature_names = ["abcde"[i] for i in order]
+    torch.testing.assert_close(known.apply(data).x[0], fitted.x[0])
+    data["film"].feature_names[0] = "stranger"
+    with pytest.raises(InputError, match="lacks 'd'"):
+        known.apply(data)
+
+
+def test_apply__named_columns_of_graphs_are_put_in_order() -> None:
+    graphs = make_graphs()
+    for graph in graphs:
+        graph.feature_names = list("abcd")
+    known, fitted = Preparation.fit(graphs, "auto")
+    for graph in graphs:
+        graph.x, graph.feature_names = graph.x.flip(1), list("dcba")
+    torch.testing.assert_close(known.apply(graphs).x, fitted.x)
+    graphs[2].feature_names = list("abcd")
+    with pytest.raises(InputError, match="differ in feature_names"):
+        known.apply(graphs)
+
+
+@levels
+def test_made_features__of_other_edges_are_scaled_alike(level: str) -> None:
+    """Training hides links: the features made without them keep their scale."""
+    data = make_hetero() if level == "hetero" else make_case(f"featureless {level}")
+    _, graph = Preparation.fit(data, "auto")
+    again = graph.with_adjacency(graph.adjacency)
+    for one, other in zip(tables(graph), tables(again), strict=True):
+        torch.testing.assert_close(one, other)

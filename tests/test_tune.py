@@ -1,0 +1,383 @@
+"""Tuning: no test label is read, a study goes on where it was left."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+import torch
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState
+from torch_geometric.data import Data
+
+from dsgrl.bench.recipes import default_parameters, load_recipe
+from dsgrl.estimator import DSGRL
+from dsgrl.evaluate.splits import stratified_splits
+from dsgrl.graph.datasets import DATASETS, Dataset
+from dsgrl.train.loop import DivergenceError
+from dsgrl.tune import criteria, label_free_score, search, tune
+from dsgrl.tune.criteria import validation_score
+from dsgrl.tune.space import search_space
+from dsgrl.typing import InputError, Split
+
+# Small and short: what is tested is the search, not the scores.
+QUICK = {"epochs": 4, "out_channels": 4}
+
+
+@pytest.fixture
+def toy(community_graph: Data, monkeypatch: pytest.MonkeyPatch) -> Data:
+    row = Dataset(
+        lambda _: community_graph, "toy", 60, community_graph.num_edges, 12, 3
+    )
+    monkeypatch.setitem(DATASETS, "toy", row)
+    return community_graph
+
+
+class FakeModel:
+    """Trains in no time; the score of its vectors is a function of its parameters."""
+
+    fitted: list["FakeModel"]
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = parameters
+        self.history_ = [{"epoch": float(e), "loss": 0.0} for e in range(self.epochs)]
+        self.epoch_ = self.epochs
+
+    @property
+    def epochs(self) -> int:
+        epochs: int = self.parameters["epochs"]
+        return epochs
+
+    def fit_transform(self, data: Data) -> Any:
+        assert "y" not in data
+        FakeModel.fitted.append(self)
+        generator = torch.Generator().manual_seed(int(1e6 * self.parameters["lr"]))
+        noise = torch.randn(data.x.shape, generator=generator)
+        return (data.x + self.parameters["dropout"] * 5 * noise).numpy()
+
+
+def nearest_mean(z: Any, y: Any, *, splits: list[Split], metric: str) -> Any:
+    """Give a row the class whose mean is nearest; in place of the linear probe."""
+    (split,) = splits
+    classes = np.unique(y[split.train])
+    means = [z[split.train][y[split.train] == c].mean(axis=0) for c in classes]
+    distance = np.stack([np.square(z - mean).sum(axis=1) for mean in means])
+    right = classes[distance.argmin(axis=0)] == y
+    return SimpleNamespace(validation=[100 * float(right[split.val].mean())])
+
+
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[FakeModel]:
+    """Replace the model and the probe by quick ones; every fit is noted."""
+    FakeModel.fitted = []
+    monkeypatch.setattr(search, "DSGRL", FakeModel)
+    monkeypatch.setattr(criteria, "evaluate", nearest_mean)
+    return FakeModel.fitted
+
+
+def run(folder: Path, **options: Any) -> Any:
+    options = {"settings": QUICK, "trials": 3, **options}
+    storage = options.pop("storage", folder / "study")
+    return tune("toy", storage=storage, out=folder / "out.toml", **options)
+
+
+def open_study(path: Path, name: str = "toy-dsgrl-feature") -> optuna.Study:
+    storage = JournalStorage(JournalFileBackend(str(path)))
+    return optuna.load_study(study_name=name, storage=storage)
+
+
+def trials_of(path: Path) -> list[tuple[Any, ...]]:
+    """What was tried and what came out, in order; attempts that were cut off aside."""
+    return [
+        (trial.state, trial.params, trial.value, trial.user_attrs["parameters"])
+        for trial in open_study(path).get_trials()
+        if trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
+    ]
+
+
+def test_tune__writes_a_recipe_that_gives_the_score_it_reports(
+    tmp_path: Path, toy: Data
+) -> None:
+    tuned = run(tmp_path)
+    recipe = load_recipe(tmp_path / "out.toml")
+    z = DSGRL(**recipe, random_state=0).fit_transform(toy)
+    criterion, words = criteria.by_validation(toy, "toy", None)
+    assert criterion(DSGRL(), z) == tuned.value
+    assert words == "validation accuracy of the first split of 5/15/80"
+    text = (tmp_path / "out.toml").read_text()
+    assert text.startswith("# dsgrl-feature on toy, tuned by dsgrl ")
+    assert f"Best of 3 trials (0 given up early): {tuned.value:.4f}." in text
+    assert words in text
+    assert recipe.items() >= {**QUICK, "augment": "feature"}.items()
+    assert search_space("dsgrl-feature", "node").keys() <= recipe.keys()
+
+
+def test_tune__is_never_worse_than_the_defaults(
+    tmp_path: Path, toy: Data, fits: list[FakeModel]
+) -> None:
+    tuned = run(tmp_path, trials=6)
+    first = open_study(tmp_path / "study").get_trials()[0]
+    assert first.user_attrs["start"] == "default"
+    assert first.user_attrs["parameters"] == {**default_parameters(), **QUICK}
+    assert first.value is not None
+    assert tuned.value >= first.value
+    values = [trial.value for trial in open_study(tmp_path / "study").get_trials()]
+    assert tuned.value == max(value for value in values if value is not None)
+
+
+def test_tune__the_papers_recipe_takes_part(
+    tmp_path: Path, toy: Data, fits: list[FakeModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(DATASETS, "photo", DATASETS["toy"])
+    tune(
+        "photo",
+        trials=2,
+        storage=tmp_path / "study",
+        out=tmp_path / "out.toml",
+        settings={"epochs": 4},
+    )
+    second = open_study(tmp_path / "study", "photo-dsgrl-feature").get_trials()[1]
+    parameters = second.user_attrs["parameters"]
+    assert (
+        parameters.items()
+        >= {
+            **load_recipe("paper/feature/photo"),
+            "epochs": 4,
+        }.items()
+    )
+    # The sampler learns from it, too.
+    assert second.params["augment_channels"] == 256
+
+
+def test_tune__poisoned_test_labels_change_nothing(
+    tmp_path: Path,
+    toy: Data,
+    fits: list[FakeModel],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    splits = stratified_splits(toy.y.numpy(), num_splits=2)
+    monkeypatch.setattr(criteria, "protocol_splits", lambda *_, **__: splits)
+    clean = run(tmp_path / "clean", trials=15)
+    test = torch.from_numpy(splits[0].test)
+    toy.y[test] = toy.y[test].flip(0).add(1).remainder(3)
+    poisoned = run(tmp_path / "poisoned", trials=15)
+    assert trials_of(tmp_path / "clean/study") == trials_of(tmp_path / "poisoned/study")
+    assert clean.parameters == poisoned.parameters
+    # The test can fail: validation labels do matter.
+    val = torch.from_numpy(splits[0].val)
+    toy.y[val] = toy.y[val].flip(0).add(1).remainder(3)
+    run(tmp_path / "other", trials=15)
+    assert trials_of(tmp_path / "clean/study") != trials_of(tmp_path / "other/study")
+
+
+def test_validation_score__keeps_no_test_label() -> None:
+    y = np.repeat(np.arange(3), 20)
+    (split,) = stratified_splits(y, num_splits=1)
+    poisoned = y.copy()
+    poisoned[split.test] = -7
+    z = np.random.default_rng(0).normal(size=(60, 4)).astype("f4") + y[:, None]
+    scores = [
+        validation_score(labels, split, metric="accuracy")(DSGRL(), z)
+        for labels in (y, poisoned)
+    ]
+    assert scores[0] == scores[1]
+    of_type = validation_score(y, split, metric="accuracy", target="movie")
+    assert of_type(DSGRL(), {"movie": z, "actor": z[:3]}) == scores[0]
+
+
+def test_study__goes_on_where_it_was_left(
+    tmp_path: Path, toy: Data, fits: list[FakeModel]
+) -> None:
+    run(tmp_path / "once", trials=14)
+    done = len(fits)
+    for trials in (3, 12, 14):
+        tuned = run(tmp_path / "thrice", trials=trials)
+        assert tuned.trials == trials
+    assert len(fits) == 2 * done
+    assert trials_of(tmp_path / "once/study") == trials_of(tmp_path / "thrice/study")
+    run(tmp_path / "thrice", trials=14)
+    assert len(fits) == 2 * done
+
+
+def test_study__a_trial_whose_process_was_killed_is_made_again(
+    tmp_path: Path, toy: Data, fits: list[FakeModel]
+) -> None:
+    run(tmp_path / "whole", trials=6)
+    run(tmp_path / "killed", trials=3)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = open_study(tmp_path / "killed/study").ask()
+    left.set_user_attr("worker", f"{socket.gethostname()}:{ended.pid}")
+    run(tmp_path / "killed", trials=6)
+    assert trials_of(tmp_path / "whole/study") == trials_of(tmp_path / "killed/study")
+
+
+def test_study__trials_of_other_machines_are_left_alone(
+    tmp_path: Path, toy: Data, fits: list[FakeModel]
+) -> None:
+    run(tmp_path, trials=3)
+    other = open_study(tmp_path / "study").ask()
+    other.set_user_attr("worker", "elsewhere:1")
+    assert run(tmp_path, trials=5).trials == 5
+    states = [trial.state for trial in open_study(tmp_path / "study").get_trials()]
+    assert states.count(TrialState.RUNNING) == 1
+
+
+def test_search__bad_trials_are_given_up_after_the_first_stage(
+    tmp_path: Path,
+    toy: Data,
+    fits: list[FakeModel],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def by_dropout(model: FakeModel, _: Any) -> float:
+        return -float(model.parameters["dropout"])
+
+    monkeypatch.setattr(
+        "dsgrl.tune.tuning.by_validation", lambda *_: (by_dropout, "dropout")
+    )
+    tuned = run(tmp_path, trials=20, settings={"epochs": 100})
+    assert 0 < tuned.given_up < 20
+    short = [fit for fit in fits if fit.epochs == 25]
+    long = [fit for fit in fits if fit.epochs == 100]
+    assert len(short) == 20
+    assert len(long) == 20 - tuned.given_up
+    worst = max(fit.parameters["dropout"] for fit in short)
+    assert worst > max(fit.parameters["dropout"] for fit in long[5:])
+
+
+def test_search__a_trial_that_diverges_does_not_stop_the_study(
+    tmp_path: Path,
+    toy: Data,
+    fits: list[FakeModel],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fit = FakeModel.fit_transform
+
+    def sometimes(model: FakeModel, data: Data) -> Any:
+        if model.parameters["lr"] > 0.005:
+            raise DivergenceError("diverged")
+        return fit(model, data)
+
+    monkeypatch.setattr(FakeModel, "fit_transform", sometimes)
+    tuned = run(tmp_path, trials=10)
+    assert tuned.trials == 10
+    assert tuned.given_up > 0
+    assert tuned.parameters["lr"] <= 0.005
+
+
+def test_stages__the_short_fit_is_the_beginning_of_the_long_one(toy: Data) -> None:
+    short, long = search._stages({**default_parameters(), "epochs": 8})
+    histories = []
+    for stage in (short, long):
+        model = DSGRL(**stage).fit(toy)
+        histories.append([row["loss"] for row in model.history_])
+    assert len(histories[0]) == 2
+    assert histories[0] == histories[1][:2]
+
+
+@pytest.mark.parametrize(("epochs", "stages"), [(1, 1), (2, 2), ("auto", 2)])
+def test_stages__one_if_there_is_nothing_to_shorten(epochs: Any, stages: int) -> None:
+    assert len(search._stages({"epochs": epochs, "max_epochs": 500})) == stages
+
+
+def test_tune__without_labels_reads_none(tmp_path: Path, toy: Data) -> None:
+    options: dict[str, Any] = {
+        "without_labels": True,
+        "study": "toy-dsgrl-feature",
+        "settings": {"out_channels": 4, "max_epochs": 10},
+    }
+    tuned = run(tmp_path, **options)
+    toy.y = toy.y[torch.randperm(60)]
+    run(tmp_path / "poisoned", **options)
+    assert trials_of(tmp_path / "study") == trials_of(tmp_path / "poisoned/study")
+    model = DSGRL(**load_recipe(tmp_path / "out.toml"), random_state=0).fit(toy)
+    assert label_free_score(model) == tuned.value
+    assert 0.5 < tuned.value <= 1
+    assert "no label" in (tmp_path / "out.toml").read_text()
+
+
+def test_tune__without_labels_needs_links_to_judge_by(
+    tmp_path: Path, toy: Data
+) -> None:
+    with pytest.raises(InputError, match="needs epochs='auto'"):
+        run(tmp_path, without_labels=True)
+    with pytest.raises(InputError, match="no links were held out"):
+        label_free_score(DSGRL(epochs=1).fit(toy))
+
+
+def test_study__of_something_else_is_refused(
+    tmp_path: Path, toy: Data, fits: list[FakeModel]
+) -> None:
+    run(tmp_path)
+    with pytest.raises(InputError, match="made with another seed, settings: give it"):
+        run(tmp_path, seed=1)
+    with pytest.raises(InputError, match="another space, settings"):
+        run(tmp_path, settings={**QUICK, "lr": 0.5})
+    assert run(tmp_path, seed=1, study="second").study == "second"
+
+
+def test_storage__any_url_of_optuna(
+    tmp_path: Path, toy: Data, fits: list[FakeModel]
+) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    run(tmp_path, storage=url, trials=2)
+    assert run(tmp_path, storage=url, trials=3).trials == 3
+    assert len(fits) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"method": "random-f"}, "cannot be tuned, expected one of dsgrl-feature"),
+        ({"method": "raw"}, "cannot be tuned"),
+        ({"settings": {"lr": -1}}, "lr=-1: expected"),
+        ({"settings": {"learning": 1}}, "unknown key 'learning'"),
+        ({"storage": "nosuch://x"}, "--storage nosuch://x: cannot be used"),
+    ],
+)
+def test_tune__a_users_mistake_is_told(
+    tmp_path: Path,
+    toy: Data,
+    fits: list[FakeModel],
+    options: dict[str, Any],
+    said: str,
+) -> None:
+    with pytest.raises(InputError) as caught:
+        run(tmp_path, **options)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert fits == []
+
+
+def test_tune__a_broken_file_is_told(tmp_path: Path, toy: Data) -> None:
+    (tmp_path / "study").write_text("notes of mine\n")
+    with pytest.raises(InputError, match="cannot be used"):
+        run(tmp_path)
+
+
+def test_tune__reports_every_trial(
+    tmp_path: Path, toy: Data, fits: list[FakeModel]
+) -> None:
+    told: list[Any] = []
+    run(tmp_path, trials=4, report=told.append)
+    assert [stands.trials for stands in told] == [1, 2, 3, 4]
+    values = [stands.value for stands in told]
+    assert values == sorted(values)
+
+
+@pytest.mark.parametrize("level", ["node", "graph", "hetero"])
+@pytest.mark.parametrize("augment", ["feature", "topology", "both"])
+def test_space__has_parameters_that_exist(level: str, augment: str) -> None:
+    space = search_space(f"dsgrl-{augment}", level)
+    assert space.keys() <= default_parameters().keys()
+    assert ("orthogonality_weight" in space) == (augment != "topology")
+    assert ("edges_per_node" in space) == (augment != "feature")
+    for low, high, scale in space.values():
+        assert low < high
+        assert scale == "linear" or low > 0
