@@ -35,6 +35,11 @@ COMMANDS = (
         "dsgrl transform new.csv --nodes new_nodes.csv --model model -o z.parquet",
     ),
     (
+        "evaluate",
+        measuring.evaluate,
+        "dsgrl evaluate z.parquet --labels labels.csv",
+    ),
+    (
         "bench",
         measuring.bench,
         "dsgrl bench nodes --datasets photo,cs --recipe paper --results nodes.jsonl",

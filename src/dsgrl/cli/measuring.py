@@ -1,4 +1,4 @@
-"""The commands that measure: bench, tables, tune."""
+"""The commands that measure: evaluate, bench, tables, tune."""
 
 import json
 from pathlib import Path
@@ -18,6 +18,65 @@ SetOption = Annotated[
         help="A parameter of DSGRL, e.g. lr=0.01; beats the recipe. May be repeated.",
     ),
 ]
+
+
+def evaluate(
+    embeddings: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Embeddings, ours or not: parquet, csv, tsv, npy or npz.",
+        ),
+    ],
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table with columns id,label (csv, tsv, parquet) or npy; by default "
+            "the column label of FILE."
+        ),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(help="5/15/80, 10/10/80, balanced or folds (default: 5/15/80)."),
+    ] = None,
+    probe: Annotated[
+        Literal["logistic", "knn"], typer.Option(help="What is put on the vectors.")
+    ] = "logistic",
+    metric: Annotated[
+        str | None,
+        typer.Option(help="accuracy, macro_f1, micro_f1 or roc_auc."),
+    ] = None,
+    seed: SeedOption = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one line of JSON.")
+    ] = False,
+) -> None:
+    """Judge embeddings by how well labels can be told from them.
+
+    A linear classifier is fitted on few rows, everything about it is chosen on other
+    rows, and the rest judge: ten times, on seeded splits.
+    """
+    from dsgrl.evaluate.files import evaluate_files
+
+    found = evaluate_files(
+        embeddings,
+        labels,
+        protocol=protocol,
+        probe=probe,
+        metric=metric,
+        random_state=seed,
+    )
+    if as_json:
+        console.print(json.dumps(found.summary()))
+        return
+    score = found.score
+    console.print(
+        f"{score.metric} {score.mean:.2f} +- {score.std:.2f} % ({score.protocol}, "
+        f"{len(score.scores)} splits): {found.num_rows} rows, {found.num_columns} "
+        f"columns, {found.num_classes} classes"
+    )
+    if found.left_out:
+        console.print(f"{found.left_out} rows without a label were left out")
 
 
 def bench(

@@ -9,10 +9,18 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from dsgrl.evaluate.manifest import load_manifest, manifest_hash, save_manifest
 from dsgrl.evaluate.protocols import evaluate
-from dsgrl.evaluate.splits import stratified_splits
+from dsgrl.evaluate.splits import protocol_splits, stratified_splits
 
-__all__ = ["evaluate", "stratified_splits"]
+__all__ = [
+    "evaluate",
+    "load_manifest",
+    "manifest_hash",
+    "protocol_splits",
+    "save_manifest",
+    "stratified_splits",
+]
 
 
 class _CallablePackage(ModuleType):

@@ -1,70 +1,187 @@
-"""How good an embedding is: a linear classifier on top of it, honestly chosen."""
+"""How good an embedding is: a simple classifier on top of it, honestly chosen.
 
-import warnings
+A probe tries every scaling with every strength (or number of neighbours), keeps the
+one with the best score on validation rows and looks at test rows once, with that one.
+The chosen classifier is not fitted again on training and validation rows together:
+the validation score then speaks of the very classifier that is judged, for nodes and
+for graphs alike.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
+import numpy.typing as npt
 
+from dsgrl.evaluate.labels import Targets
+from dsgrl.evaluate.logistic import LogisticProblem, PrincipalAxes, probabilities
+from dsgrl.evaluate.metrics import METRICS
+from dsgrl.evaluate.neighbors import NUM_NEIGHBORS, neighbor_votes
+from dsgrl.evaluate.scaling import SCALINGS, Scaling
 from dsgrl.typing import FloatArray, IntArray, Split
 
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+# A rough fit ranks the candidates; the chosen one is finished.
+ROUGH, FINE = 1e-5, 1e-6
+# Beyond this many training rows, candidates are compared on a sample of them.
+MOST_ROWS_TO_CHOOSE = 20_000
+
+Predictor = Callable[[FloatArray], npt.NDArray[np.float64]]
 
 
-def probe_accuracy(z: FloatArray, y: IntArray, split: Split) -> float:
-    """Test accuracy in percent of a logistic regression on fixed embeddings.
+class ProbeResult(NamedTuple):
+    """What one split says of an embedding.
 
-    Its strength and the scaling (columns standardised on the training rows; rows of
-    unit length; or first the one, then the other) are chosen on validation rows;
-    test rows are looked at once, by the chosen one.
+    Attributes:
+        test: score on the test rows, in percent.
+        validation: score of the same classifier on the validation rows, in percent.
+        choice: scaling, and strength or number of neighbours.
+    """
+
+    test: float
+    validation: float
+    choice: tuple[str, float]
+
+
+class _Candidate(NamedTuple):
+    validation: float
+    fit: "_Fit"
+    strength: float
+    weights: FloatArray
+
+
+def logistic_probe(
+    z: FloatArray, targets: Targets, split: Split, metric: str
+) -> ProbeResult:
+    """Fit a logistic regression; several labels a row: one against the rest for each.
 
     Args:
         z: embeddings [N, D].
-        y: class of every row [N].
+        targets: what to foretell.
         split: rows to fit, choose and judge by.
+        metric: one of `METRICS`.
     """
-    best_score, best = -1.0, None
-    standardized = _standardized(z, split.train)
-    for rows in (standardized, _unit_rows(z), _unit_rows(standardized)):
-        scaled = _within_span(rows, split.train)
-        # From strong to weak, each fit starting at the one before.
-        model = LogisticRegression(max_iter=200, warm_start=True)
+    score = METRICS[metric]
+    val_y = targets.values[split.val]
+    sample = _sample(split.train)
+    share = len(sample) / len(split.train)
+    best: _Candidate | None = None
+    for name in SCALINGS:
+        fit = _Fit.of(name, z, targets, sample)
+        val_rows = fit.scaling(z[split.val])
+        weights = None
         for strength in STRENGTHS:
-            model.set_params(C=strength)
-            # Such small products lose an order of magnitude to waiting threads.
-            with warnings.catch_warnings(), threadpool_limits(1):
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                model.fit(scaled[split.train], y[split.train])
-            score = model.score(scaled[split.val], y[split.val])
-            if score > best_score:
-                best_score = score
-                best = model.predict(scaled[split.test])
-    return 100 * float(np.mean(best == y[split.test]))
+            # Fewer rows, as much penalty a row.
+            weights = fit.problem.solve(strength / share, weights, ROUGH)
+            reached = score(fit.predictor(weights)(val_rows), val_y)
+            if best is None or reached > best.validation:
+                best = _Candidate(reached, fit, strength, weights)
+    assert best is not None
+    fit = best.fit
+    if share < 1:
+        fit = _Fit.of(fit.scaling.name, z, targets, split.train)
+    start = best.weights if share == 1 else None
+    predict = fit.predictor(fit.problem.solve(best.strength, start, FINE))
+    return _judge(
+        lambda rows: predict(fit.scaling(z[rows])),
+        targets,
+        split,
+        metric,
+        (fit.scaling.name, best.strength),
+    )
 
 
-def _standardized(z: FloatArray, train: IntArray) -> FloatArray:
-    mean, deviation = z[train].mean(axis=0), z[train].std(axis=0)
-    # A column constant on the training rows says nothing: leave it at its scale.
-    scaled: FloatArray = (z - mean) / np.where(deviation > 1e-6, deviation, 1.0)
-    return scaled
+def neighbor_probe(
+    z: FloatArray, targets: Targets, split: Split, metric: str
+) -> ProbeResult:
+    """Let the nearest training rows vote; how many is chosen on validation rows.
 
-
-def _unit_rows(z: FloatArray) -> FloatArray:
-    """Scale rows so that an entry is 1 on average, as in standardised columns."""
-    length = np.linalg.norm(z, axis=1, keepdims=True) / np.sqrt(z.shape[1])
-    scaled: FloatArray = z / np.maximum(length, np.finfo(np.float32).tiny)
-    return scaled
-
-
-def _within_span(z: FloatArray, train: IntArray) -> FloatArray:
-    """Express rows by coordinates in the span of the training rows, if that is fewer.
-
-    A penalised linear classifier lies in that span, so its predictions stay the same
-    while a fit on few rows of many columns costs several times less.
+    Args:
+        z: embeddings [N, D].
+        targets: what to foretell.
+        split: rows to vote, choose and judge by.
+        metric: one of `METRICS`.
     """
-    if len(train) >= z.shape[1]:
-        return z
-    basis, _ = np.linalg.qr(z[train].T)
-    projected: FloatArray = z @ basis
-    return projected
+    score = METRICS[metric]
+    table = targets.values[split.train]
+    if not targets.is_multi_label:
+        table = np.eye(targets.num_classes, dtype=np.int64)[table]
+    best = (-1.0, "", 0)
+    for name in SCALINGS:
+        scaling = Scaling.of(name, z[split.train])
+        votes = neighbor_votes(
+            scaling(z[split.train]), table, scaling(z[split.val]), NUM_NEIGHBORS
+        )
+        for size in NUM_NEIGHBORS:
+            reached = score(votes[size], targets.values[split.val])
+            if reached > best[0]:
+                best = (reached, name, size)
+    _, name, size = best
+    scaling = Scaling.of(name, z[split.train])
+    train = scaling(z[split.train])
+    return _judge(
+        lambda rows: neighbor_votes(train, table, scaling(z[rows]), (size,))[size],
+        targets,
+        split,
+        metric,
+        (name, size),
+    )
+
+
+PROBES = {"logistic": logistic_probe, "knn": neighbor_probe}
+
+
+class _Fit(NamedTuple):
+    """Training rows, scaled and written in their principal axes."""
+
+    scaling: Scaling
+    axes: PrincipalAxes
+    problem: LogisticProblem
+    two_classes: bool
+
+    @classmethod
+    def of(cls, name: str, z: FloatArray, targets: Targets, train: IntArray) -> "_Fit":
+        scaling = Scaling.of(name, z[train])
+        rows = scaling(z[train])
+        axes = PrincipalAxes.of(rows)
+        several = targets.is_multi_label
+        problem = LogisticProblem.of(
+            axes.coordinates,
+            targets.values[train],
+            targets.num_classes,
+            several=several,
+        )
+        return cls(scaling, axes, problem, targets.num_classes == 2 and not several)
+
+    def predictor(self, weights: FloatArray) -> Predictor:
+        columns, intercept = self.axes.to_columns(weights)
+
+        def predict(rows: FloatArray) -> npt.NDArray[np.float64]:
+            chance = probabilities(
+                rows @ columns + intercept, exclusive=self.problem.exclusive
+            )
+            return np.hstack([1 - chance, chance]) if self.two_classes else chance
+
+        return predict
+
+
+def _sample(train: IntArray) -> IntArray:
+    if len(train) <= MOST_ROWS_TO_CHOOSE:
+        return train
+    drawn = np.random.default_rng(0).choice(train, MOST_ROWS_TO_CHOOSE, replace=False)
+    return np.sort(drawn)
+
+
+def _judge(
+    predict: Callable[[IntArray], npt.NDArray[np.float64]],
+    targets: Targets,
+    split: Split,
+    metric: str,
+    choice: tuple[str, float],
+) -> ProbeResult:
+    """Score the chosen classifier; nothing is chosen after this."""
+    validation, test = (
+        METRICS[metric](predict(rows), targets.values[rows])
+        for rows in (split.val, split.test)
+    )
+    return ProbeResult(test, validation, choice)
