@@ -36,9 +36,10 @@ format: $(READY)
 golden: $(READY)
 	$(BIN)/python scripts/golden.py
 
-# Fill the README's tables from results/.
+# Fill the README's tables and docs/RESULTS.md from results/.
 readme: $(READY)
 	$(BIN)/python scripts/readme.py
+	$(BIN)/python scripts/results.py
 
 # torch comes first and pinned: unpinned, pip takes a build of several gigabytes.
 $(READY): pyproject.toml constraints.txt

@@ -36,6 +36,18 @@ def speed_table() -> str:
     return "\n".join([head, "|---|---|---|---|---|---|", *rows])
 
 
+def scale_table() -> str:
+    """Return the growth of learned topology as Markdown."""
+    lines = (ROOT / "results/scale.jsonl").read_text().splitlines()
+    rows = [
+        f"| {r['nodes']:,} | {r['seconds']:.2f} | {r.get('doubling', '')} "
+        f"| {r['recall']:.3f} | {r['peak_rss_mb']:,} |"
+        for r in map(json.loads, lines)
+    ]
+    head = "| nodes | s per step | times the half | recall | peak memory, MB |"
+    return "\n".join([head, "|---|---|---|---|---|", *rows])
+
+
 def default_table() -> str:
     """Return the default against the untrained model, per dataset, as Markdown."""
     lines = (ROOT / "results/default.jsonl").read_text().splitlines()
@@ -58,6 +70,7 @@ def fill(text: str) -> str:
         "demo": demo_table(),
         "default": default_table(),
         "speed": speed_table(),
+        "scale": scale_table(),
     }
     for mark, table in tables.items():
         block = f"<!-- {mark} -->\n\n{table}\n\n<!-- end {mark} -->"

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -103,10 +104,18 @@ def test_paper_map__has_every_equation() -> None:
     assert all(f"| Eq. {number}," in text for number in range(1, 8))
 
 
-def test_readme__numbers_are_those_of_the_recorded_runs() -> None:
-    spec = importlib.util.spec_from_file_location("readme", ROOT / "scripts/readme.py")
+def load_script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert script.fill(README) == README
+    return script
+
+
+def test_readme__numbers_are_those_of_the_recorded_runs() -> None:
+    assert load_script("readme").fill(README) == README
+
+
+def test_results__are_those_of_the_recorded_runs() -> None:
+    assert (ROOT / "docs/RESULTS.md").read_text() == load_script("results").render()

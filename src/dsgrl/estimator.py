@@ -9,15 +9,18 @@ from typing import Any, Literal, Self
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
+from torch import nn
 
 from dsgrl.graph import Graph
 from dsgrl.graph.prepare import Preparation
 from dsgrl.graph.views import as_views
 from dsgrl.methods import DSGRLMethod, build_dsgrl, check_parameters
 from dsgrl.train import TrainConfig, seeded, train
+from dsgrl.train.allocator import kept_memory
 from dsgrl.train.batches import embed_all
-from dsgrl.train.folder import SavedModel, load_model, save_model
+from dsgrl.train.device import pick_device
+from dsgrl.train.folder import SavedModel, load_model, save_model, split_state
+from dsgrl.train.memory import pick_search, warn_if_too_large
 from dsgrl.train.progress import progress_bar
 from dsgrl.typing import (
     AggregateName,
@@ -240,21 +243,31 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"{given}: expected two or more to learn from")
         config = TrainConfig(**{name: parameters[name] for name in TRAINING})
         total = config.max_epochs if config.epochs == "auto" else config.epochs
-        device = _pick_device(self.device)
+        device = pick_device(self.device)
         seed = self.random_state
         with (
             seeded(secrets.randbits(32) if seed is None else int(seed)),
             progress_bar(total, shown=self.verbose) as report,
+            kept_memory(),
         ):
             method = _build(parameters, preparation).to(device)
             graph = graph.to(device)
             _note_unused_attributes(graph, method)
+            warn_if_too_large(graph, parameters)
+            self._set_search(method, graph)
             history, epoch = train(method, graph, config, report)
         # Only now: a fit that fails leaves the model as it was.
         self.method_, self.preparation_ = method, preparation
         self.history_, self.epoch_ = history, epoch
         self.n_features_in_ = graph.num_features
         return graph
+
+    def _set_search(self, method: DSGRLMethod, graph: Graph) -> None:
+        """Choose how learned edges are found in a graph of this size."""
+        if method.topology is not None:
+            method.topology.search = pick_search(
+                self.candidates, graph, self.augment_channels
+            )
 
     def transform(self, data: Any) -> Embeddings:
         """Embed data of the same columns, seen or unseen.
@@ -330,7 +343,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             model = cls(**parameters)
             for name in FITTED:
                 setattr(model, name, saved.config["fitted"][name])
-            scales, state = _split_state(saved.state)
+            scales, state = split_state(saved.state)
             model.preparation_ = Preparation.from_json(saved.config["input"], scales)
             model.method_ = _build(parameters, model.preparation_)
             model.method_.load_state_dict(state)
@@ -342,14 +355,16 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"{path}: the saved model is broken ({reason}): save it again"
             ) from error
         model.history_ = saved.history
-        model.method_.to(_pick_device(model.device)).eval()
+        model.method_.to(pick_device(model.device)).eval()
         return model
 
     def _prepare(self, data: Any) -> Graph:
         """Check that data has the columns of training, and scale them."""
         check_is_fitted(self, "method_")
         device = next(self.method_.parameters()).device
-        return self.preparation_.apply(data).to(device)
+        graph = self.preparation_.apply(data).to(device)
+        self._set_search(self.method_, graph)
+        return graph
 
 
 def _build(parameters: dict[str, Any], preparation: Preparation) -> DSGRLMethod:
@@ -369,31 +384,3 @@ def _note_unused_attributes(graph: Graph, method: DSGRLMethod) -> None:
             "edge_attr is ignored: this encoder takes weights (edge_weight) only; one "
             "of your own may take edge_attr, unless there are several node types"
         )
-
-
-def _split_state(
-    state: dict[str, Tensor],
-) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Tell the scales of the columns from the weights of the method."""
-    named = {
-        prefix: {
-            key.removeprefix(prefix): value
-            for key, value in state.items()
-            if key.startswith(prefix)
-        }
-        for prefix in ("scale.", "method.")
-    }
-    return named["scale."], named["method."]
-
-
-def _pick_device(device: str) -> torch.device:
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        found = torch.device(device)
-        torch.empty(1, device=found)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(
-            f"device={device!r}: not on this machine, expected 'auto', 'cpu' or 'cuda'"
-        ) from error
-    return found

@@ -6,6 +6,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from dsgrl.augment.nearest import nearest_by_hops, nearest_by_index
+from dsgrl.graph import Adjacency, Relations
+
+# Up to so many nodes all pairs are compared, whatever was asked for.
+SMALL = 32
 # Similarities held at once while looking for edges: 64 MB of float32.
 BLOCK_ELEMENTS = 1 << 24
 
@@ -43,9 +48,29 @@ def most_similar(
     found = [torch.empty(2, 0, dtype=torch.long, device=h.device)]
     for (low, high), count in zip(ranges, counts, strict=True):
         if high > low:
-            part = h[low:high]
-            found.append(_exact(part, min(count, high - low)) + low)
+            part, most = h[low:high], min(count, high - low)
+            if search == "exact" or high - low <= SMALL:
+                pairs = _exact(part, most)
+            elif search == "index":
+                pairs = _keep_above(part, nearest_by_index(part, most))
+            else:
+                inside = _inside(adjacency, bounds, low)
+                pairs = _keep_above(part, nearest_by_hops(part, inside, most))
+            found.append(pairs + low)
     return torch.cat(found, dim=1)
+
+
+def _inside(adjacency: Any, bounds: list[int], low: int) -> Adjacency:
+    """Return the edges inside a graph or node type."""
+    if isinstance(adjacency, Relations):
+        inner = [part for part, a, b in adjacency.parts() if a == b == low]
+        edges = torch.cat([part.edge_index for part in inner], dim=1)
+        return Adjacency.from_edge_index(edges, num_nodes=inner[0].shape[0])
+    if len(bounds) == 2:
+        whole: Adjacency = adjacency
+        return whole
+    block: Adjacency = adjacency.diagonal_blocks(bounds)[bounds.index(low)]
+    return block
 
 
 def _exact(h: Tensor, count: int) -> Tensor:
@@ -58,6 +83,19 @@ def _exact(h: Tensor, count: int) -> Tensor:
     ):
         top = (h[rows] @ h.t()).topk(count, dim=1)  # [block, k]
         found.append(_above(rows, top.indices, top.values, mean))
+    return torch.cat(found, dim=1)
+
+
+def _keep_above(h: Tensor, near: Tensor) -> Tensor:
+    """Keep the pairs found among candidates that are above their row's mean [2, E]."""
+    mean = h @ h.mean(dim=0)
+    found = []
+    size = max(1, BLOCK_ELEMENTS // (4 * near.size(1) * h.size(1)))
+    for rows in torch.arange(h.size(0), device=h.device).split(size):
+        some = near[rows]
+        ends = h.index_select(0, some.flatten()).view(*some.shape, -1)
+        values = torch.bmm(ends, h[rows, :, None])[:, :, 0]
+        found.append(_above(rows, some, values, mean))
     return torch.cat(found, dim=1)
 
 

@@ -8,7 +8,7 @@ row's sum, so that gradients reach every parameter of h through the weights:
           g(h_i, h_j) > \frac{1}{N} \sum_k g(h_i, h_k) = g(h_i, \bar h)
 
 Which pairs are edges is found in blocks of rows: memory O(N k + block N), never
-N x N; or, for large graphs, among candidates (`candidates.py`). While training the
+N x N; or, for large graphs, among candidates (`nearest.py`). While training the
 pairs are looked up anew every few steps; their weights are computed, and learn, in
 every step. Edges never leave their graph (many graphs) or node type (several types).
 """

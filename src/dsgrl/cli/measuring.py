@@ -1,8 +1,9 @@
 """The commands that measure: evaluate, bench, tables, tune."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -81,12 +82,16 @@ def evaluate(
 
 def bench(
     suite: Annotated[
-        Literal["nodes", "graphs", "hetero", "large", "speed"],
-        typer.Argument(metavar="SUITE", help="nodes, graphs, hetero, large or speed."),
+        Literal["nodes", "graphs", "hetero", "large", "speed", "scale"],
+        typer.Argument(
+            metavar="SUITE", help="nodes, graphs, hetero, large, speed or scale."
+        ),
     ],
     datasets: Annotated[
         str | None,
-        typer.Option(help="Comma-separated names (default: all at hand)."),
+        typer.Option(
+            help="Comma-separated names, for scale numbers of nodes (default: all)."
+        ),
     ] = None,
     methods: Annotated[
         str | None,
@@ -133,6 +138,9 @@ def bench(
     names = None if datasets is None else _split_names(datasets)
     if suite == "speed":
         _bench_speed(names, repeats, results, data)
+        return
+    if suite == "scale":
+        _bench_scale(names, results)
         return
     from dsgrl.bench.cells import Cell
     from dsgrl.bench.recipes import parse_settings
@@ -273,15 +281,30 @@ def _bench_speed(
     names: list[str] | None, repeats: int, results: Path | None, data: Path | None
 ) -> None:
     from dsgrl.bench.speed import CASES, run_speed
-    from dsgrl.graph.saving import check_writable
 
     cases = CASES if names is None else tuple(names)
     for case in cases:
         if case not in CASES:
             raise InputError(f"--datasets {case}: expected some of {', '.join(CASES)}")
+    _print_lines(run_speed(cases, repeats=repeats, folder=data), results)
+
+
+def _bench_scale(names: list[str] | None, results: Path | None) -> None:
+    from dsgrl.bench.scale import SIZES, run_scale
+
+    if names is not None and not all(name.isdigit() and int(name) for name in names):
+        raise InputError(f"--datasets {','.join(names)}: expected numbers of nodes")
+    sizes = SIZES if names is None else tuple(int(name) for name in names)
+    _print_lines(run_scale(sizes), results)
+
+
+def _print_lines(lines: Iterator[dict[str, Any]], results: Path | None) -> None:
+    """Print lines as they come; append them to a file, if one is given."""
+    from dsgrl.graph.saving import check_writable
+
     if results is not None:
         check_writable(results.parent)
-    for line in run_speed(cases, repeats=repeats, folder=data):
+    for line in lines:
         text = json.dumps(line)
         console.print(text)
         if results is not None:

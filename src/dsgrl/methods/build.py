@@ -15,7 +15,6 @@ from dsgrl.augment import (
     Topology,
     TopologyAugmenter,
 )
-from dsgrl.augment.similar import Search
 from dsgrl.encode import Encoder, PyGEncoder, Readout
 from dsgrl.graph import Schema
 from dsgrl.methods.dsgrl import DSGRLMethod
@@ -178,7 +177,6 @@ def build_dsgrl(
     *,
     level: Level = "node",
     schema: Schema | None = None,
-    search: Search = "exact",
 ) -> DSGRLMethod:
     """Build the method for features of `in_channels` columns.
 
@@ -187,7 +185,6 @@ def build_dsgrl(
         in_channels: F; one per node type for "hetero".
         level: what is embedded.
         schema: types and relations for "hetero".
-        search: how learned edges are found.
     """
     parameters = resolve_auto(parameters, level)
     augment = parameters["augment"]
@@ -195,7 +192,7 @@ def build_dsgrl(
     if augment in ("feature", "both"):
         features = _build_features(parameters, in_channels)
     if augment in ("topology", "both"):
-        topology = _build_topology(parameters, in_channels, schema, search)
+        topology = _build_topology(parameters, in_channels, schema)
     return DSGRLMethod(
         features,
         topology,
@@ -237,11 +234,9 @@ def _build_topology(
     parameters: Mapping[str, Any],
     in_channels: int | Sequence[int],
     schema: Schema | None,
-    search: Search,
 ) -> Topology:
     names = ("edges_per_node", "edge_multiplier", "symmetric", "keep_edges", "refresh")
     options = {name: parameters[name] for name in names}
-    options["search"] = search
     if parameters["topology"] != "learned":
         return FixedTopology(parameters["topology"], **options)
     return TopologyAugmenter(

@@ -103,6 +103,21 @@ def load_model(path: Path) -> SavedModel:
     return SavedModel(config, state, history)
 
 
+def split_state(
+    state: dict[str, Tensor],
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Tell the scales of the columns from the weights of the method."""
+    named = {
+        prefix: {
+            key.removeprefix(prefix): value
+            for key, value in state.items()
+            if key.startswith(prefix)
+        }
+        for prefix in ("scale.", "method.")
+    }
+    return named["scale."], named["method."]
+
+
 def _read_history(path: Path) -> list[dict[str, float]]:
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
