@@ -1,4 +1,4 @@
-"""Seeded values of every encoder and augmentation: a refactor leaves them alone."""
+"""Seeded values of every method, encoder and augmentation: a refactor leaves them."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from dsgrl.bench.baselines import baseline_parameters, fit_baseline
 from dsgrl.estimator import DSGRL
+from dsgrl.methods import METHODS, Baseline
 
 GOLDEN = json.loads((Path(__file__).parent / "golden/methods.json").read_text())
 CASES: dict[str, dict[str, Any]] = {
@@ -18,6 +20,10 @@ CASES: dict[str, dict[str, Any]] = {
     "topology": {"augment": "topology", "edges_per_node": 4},
     "both": {"augment": "both", "edges_per_node": 4},
 }
+BASELINES = {
+    name: method for name, method in METHODS.items() if issubclass(method, Baseline)
+}
+SHORT = {"out_channels": 4, "epochs": 5, "lr": 0.01}
 
 
 def golden_graph() -> Data:
@@ -30,19 +36,24 @@ def golden_graph() -> Data:
 
 
 def golden_value(case: str) -> dict[str, float]:
-    model = DSGRL(out_channels=4, augment_channels=6, epochs=5, lr=0.01, **CASES[case])
-    z = model.fit_transform(golden_graph())
+    if case in BASELINES:
+        method = BASELINES[case]
+        parameters = {**baseline_parameters(method), **SHORT}
+        z, history, _ = fit_baseline(method, golden_graph(), parameters)
+    else:
+        model = DSGRL(**SHORT, augment_channels=6, **CASES[case])
+        z, history = model.fit_transform(golden_graph()), model.history_
     return {
-        "loss": model.history_[-1]["loss"],
+        "loss": history[-1]["loss"],
         "sum": float(z.sum()),
         "squares": float((z * z).sum()),
     }
 
 
 def golden_values() -> dict[str, dict[str, float]]:
-    return {case: golden_value(case) for case in CASES}
+    return {case: golden_value(case) for case in [*CASES, *BASELINES]}
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_dsgrl__golden_values(case: str) -> None:
+@pytest.mark.parametrize("case", [*CASES, *BASELINES])
+def test_method__golden_values(case: str) -> None:
     assert golden_value(case) == pytest.approx(GOLDEN[case], rel=1e-4)

@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,15 +17,18 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 from torch_geometric.data import Data
 
+from dsgrl.bench import systems
 from dsgrl.bench.recipes import default_parameters, load_recipe
+from dsgrl.bench.runner import run_suite
+from dsgrl.bench.systems import SYSTEMS, Embedded, unlabelled
 from dsgrl.estimator import DSGRL
 from dsgrl.evaluate.splits import stratified_splits
 from dsgrl.graph.datasets import DATASETS, Dataset
 from dsgrl.train.loop import DivergenceError
 from dsgrl.tune import criteria, label_free_score, search, tune
 from dsgrl.tune.criteria import validation_score
-from dsgrl.tune.space import search_space
 from dsgrl.typing import InputError, Split
+from samples import make_hetero
 
 # Small and short: what is tested is the search, not the scores.
 QUICK = {"epochs": 4, "out_channels": 4}
@@ -76,9 +80,15 @@ def nearest_mean(z: Any, y: Any, *, splits: list[Split], metric: str) -> Any:
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[FakeModel]:
     """Replace the model and the probe by quick ones; every fit is noted."""
     FakeModel.fitted = []
-    monkeypatch.setattr(search, "DSGRL", FakeModel)
+    monkeypatch.setattr(systems, "DSGRL", FakeModel)
     monkeypatch.setattr(criteria, "evaluate", nearest_mean)
     return FakeModel.fitted
+
+
+def embed(toy: Data, method: str, parameters: dict[str, Any]) -> Embedded:
+    system = SYSTEMS[method]
+    assert system.parameters is not None
+    return system.embed(unlabelled(toy), system.parameters.merge(parameters), None)
 
 
 def run(folder: Path, **options: Any) -> Any:
@@ -106,16 +116,15 @@ def test_tune__writes_a_recipe_that_gives_the_score_it_reports(
 ) -> None:
     tuned = run(tmp_path)
     recipe = load_recipe(tmp_path / "out.toml")
-    z = DSGRL(**recipe, random_state=0).fit_transform(toy)
     criterion, words = criteria.by_validation(toy, "toy", None)
-    assert criterion(DSGRL(), z) == tuned.value
+    assert criterion(embed(toy, "dsgrl-feature", recipe)) == tuned.value
     assert words == "validation accuracy of the first split of 5/15/80"
     text = (tmp_path / "out.toml").read_text()
     assert text.startswith("# dsgrl-feature on toy, tuned by dsgrl ")
     assert f"Best of 3 trials (0 given up early): {tuned.value:.4f}." in text
     assert words in text
     assert recipe.items() >= {**QUICK, "augment": "feature"}.items()
-    assert search_space("dsgrl-feature", "node").keys() <= recipe.keys()
+    assert SYSTEMS["dsgrl-feature"].space("node").keys() <= recipe.keys()
 
 
 def test_tune__is_never_worse_than_the_defaults(
@@ -183,12 +192,10 @@ def test_validation_score__keeps_no_test_label() -> None:
     poisoned[split.test] = -7
     z = np.random.default_rng(0).normal(size=(60, 4)).astype("f4") + y[:, None]
     scores = [
-        validation_score(labels, split, metric="accuracy")(DSGRL(), z)
+        validation_score(labels, split, metric="accuracy")(Embedded(z))
         for labels in (y, poisoned)
     ]
     assert scores[0] == scores[1]
-    of_type = validation_score(y, split, metric="accuracy", target="movie")
-    assert of_type(DSGRL(), {"movie": z, "actor": z[:3]}) == scores[0]
 
 
 def test_study__goes_on_where_it_was_left(
@@ -235,8 +242,8 @@ def test_search__bad_trials_are_given_up_after_the_first_stage(
     fits: list[FakeModel],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def by_dropout(model: FakeModel, _: Any) -> float:
-        return -float(model.parameters["dropout"])
+    def by_dropout(_: Embedded) -> float:
+        return -float(fits[-1].parameters["dropout"])
 
     monkeypatch.setattr(
         "dsgrl.tune.tuning.by_validation", lambda *_: (by_dropout, "dropout")
@@ -296,8 +303,8 @@ def test_tune__without_labels_reads_none(tmp_path: Path, toy: Data) -> None:
     toy.y = toy.y[torch.randperm(60)]
     run(tmp_path / "poisoned", **options)
     assert trials_of(tmp_path / "study") == trials_of(tmp_path / "poisoned/study")
-    model = DSGRL(**load_recipe(tmp_path / "out.toml"), random_state=0).fit(toy)
-    assert label_free_score(model) == tuned.value
+    embedded = embed(toy, "dsgrl-feature", load_recipe(tmp_path / "out.toml"))
+    assert label_free_score(embedded) == tuned.value
     assert 0.5 < tuned.value <= 1
     assert "no label" in (tmp_path / "out.toml").read_text()
 
@@ -308,7 +315,57 @@ def test_tune__without_labels_needs_links_to_judge_by(
     with pytest.raises(InputError, match="needs epochs='auto'"):
         run(tmp_path, without_labels=True)
     with pytest.raises(InputError, match="no links were held out"):
-        label_free_score(DSGRL(epochs=1).fit(toy))
+        label_free_score(embed(toy, "dsgrl-feature", {"epochs": 1}))
+
+
+@pytest.mark.parametrize("without_labels", [False, True])
+def test_tune__a_baseline_as_ours(
+    tmp_path: Path, toy: Data, without_labels: bool
+) -> None:
+    settings = {"out_channels": 8, "max_epochs": 10}
+    tuned = run(
+        tmp_path, method="cca-ssg", settings=settings, without_labels=without_labels
+    )
+    assert tuned.trials == 3
+    path = tmp_path / "out.toml"
+    system = SYSTEMS["cca-ssg"]
+    assert system.parameters is not None
+    recipe = load_recipe(path, system.parameters)
+    assert recipe.items() >= settings.items()
+    assert system.space("node").keys() <= recipe.keys()
+    criterion, words = (
+        criteria.by_links()
+        if without_labels
+        else criteria.by_validation(toy, "toy", None)
+    )
+    assert criterion(embed(toy, "cca-ssg", recipe)) == tuned.value
+    assert path.read_text().startswith("# cca-ssg on toy, tuned by dsgrl ")
+    assert words in path.read_text()
+    line = next(
+        run_suite(
+            "nodes",
+            datasets=["toy"],
+            methods=["cca-ssg"],
+            recipe=str(path),
+            in_process=True,
+        )
+    )
+    assert line["config"].items() >= recipe.items()
+
+
+def test_tune__a_method_of_another_level_is_refused(
+    tmp_path: Path, toy: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(DATASETS, "toy", replace(DATASETS["toy"], level="hetero"))
+    with pytest.raises(InputError, match="cca-ssg: not meant for level 'hetero'"):
+        run(tmp_path, method="cca-ssg")
+
+
+def test_system__of_several_types_gives_the_labelled_one() -> None:
+    data = make_hetero()
+    parameters = {**default_parameters(), "epochs": 1, "out_channels": 4}
+    z = SYSTEMS["dsgrl-feature"].embed(data, parameters, "film").z
+    assert len(z) == len(data["film"].y)
 
 
 def test_study__of_something_else_is_refused(
@@ -336,6 +393,11 @@ def test_storage__any_url_of_optuna(
     [
         ({"method": "random-f"}, "cannot be tuned, expected one of dsgrl-feature"),
         ({"method": "raw"}, "cannot be tuned"),
+        ({"method": "random-cca-ssg"}, "topology-two-hop, cca-ssg"),
+        (
+            {"method": "cca-ssg", "settings": {"augment": "feature"}},
+            "expected a parameter of cca-ssg",
+        ),
         ({"settings": {"lr": -1}}, "lr=-1: expected"),
         ({"settings": {"learning": 1}}, "unknown key 'learning'"),
         ({"storage": "nosuch://x"}, "--storage nosuch://x: cannot be used"),
@@ -374,7 +436,7 @@ def test_tune__reports_every_trial(
 @pytest.mark.parametrize("level", ["node", "graph", "hetero"])
 @pytest.mark.parametrize("augment", ["feature", "topology", "both"])
 def test_space__has_parameters_that_exist(level: str, augment: str) -> None:
-    space = search_space(f"dsgrl-{augment}", level)
+    space = SYSTEMS[f"dsgrl-{augment}"].space(level)
     assert space.keys() <= default_parameters().keys()
     assert ("orthogonality_weight" in space) == (augment != "topology")
     assert ("edges_per_node" in space) == (augment != "feature")

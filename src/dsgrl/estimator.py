@@ -108,7 +108,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             the earliest epoch within one standard error of the best at telling them
             from random pairs, the untrained model included.
         max_epochs: the most that "auto" takes.
-        patience: "auto" stops when the epoch to keep lies this many back.
+        patience: "auto" stops when the best of training lies this many epochs back.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges that "auto" hides from training.
         batch_size: graphs per step where there are many; None for all at once.

@@ -8,6 +8,7 @@ import pytest
 
 from dsgrl.bench.recipes import (
     DEFAULT,
+    DSGRL_TABLE,
     default_parameters,
     list_families,
     list_recipes,
@@ -16,6 +17,7 @@ from dsgrl.bench.recipes import (
     parse_settings,
     write_recipe,
 )
+from dsgrl.bench.systems import SYSTEMS
 from dsgrl.bench.tables import load_paper
 from dsgrl.estimator import DSGRL
 from dsgrl.graph.datasets import DATASETS
@@ -39,13 +41,16 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_recipe__builds_the_estimator_it_describes(name: str) -> None:
-    recipe = load_recipe(name)
-    model = DSGRL(**recipe)
-    assert recipe.items() <= model.get_params(deep=False).items()
-    _, augment, dataset = name.split("/")
-    assert recipe["augment"] == augment
+def test_recipe__sets_parameters_of_the_system_it_is_for(name: str) -> None:
+    _, owner, dataset = name.split("/")
     assert dataset in DATASETS
+    system = next(system for system in SYSTEMS.values() if system.recipes == owner)
+    assert system.parameters is not None
+    recipe = load_recipe(name, system.parameters)
+    if system.parameters is DSGRL_TABLE:
+        assert recipe["augment"] == owner
+        model = DSGRL(**recipe)
+        assert recipe.items() <= model.get_params(deep=False).items()
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPES if name.startswith("paper")])
@@ -154,6 +159,32 @@ def test_load__a_mistake_is_told_in_one_line(
     assert said in str(caught.value)
     assert "own.toml" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "edge_dorp = 0.1",
+            "unknown key 'edge_dorp': did you mean 'edge_drop'? expected a parameter "
+            "of cca-ssg",
+        ),
+        ('augment = "feature"', "unknown key 'augment'"),
+        ("edge_drop = 1.5", "edge_drop=1.5: expected a share from 0 to below 1"),
+    ],
+)
+def test_load__a_baselines_recipe_has_the_baselines_keys(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    table = SYSTEMS["cca-ssg"].parameters
+    assert table is not None
+    with pytest.raises(InputError) as caught:
+        load_recipe(write(tmp_path, text), table)
+    assert said in str(caught.value)
+    good = write(tmp_path, "edge_drop = 0.5\nnorm = 'none'")
+    assert load_recipe(good, table) == {"edge_drop": 0.5, "norm": None}
+    with pytest.raises(InputError, match="expected a parameter of DSGRL"):
+        load_recipe(good)
 
 
 def test_load__an_unknown_name_is_told_with_a_near_one() -> None:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
-from dsgrl.bench import cells, runner, suites
+from dsgrl.bench import cells, recipes, runner, suites
 from dsgrl.bench.isolation import ProcessLostError, run_isolated
 from dsgrl.bench.lines import TIMES, append_line, open_results, read_lines
 from dsgrl.bench.runner import Failure, run_suite
@@ -26,6 +27,8 @@ from dsgrl.typing import InputError
 
 # Small and short: what is tested is the running, not the scores.
 QUICK = {"epochs": 2, "out_channels": 4, "augment_channels": 8}
+OURS: dict[str, Any] = {"methods": ["dsgrl-feature"]}
+BOTH: dict[str, Any] = {"methods": ["dsgrl-feature", "cca-ssg"]}
 KEYS = """
     suite dataset method protocol metric mean std n scores val_mean epochs
     seconds_per_epoch fit_seconds probe_seconds peak_rss_mb config recipe seed splits
@@ -107,15 +110,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return Embedded(data.x.numpy() * (1 + config.get("random_state", 0)), 3, 3)
 
     for name, system in list(SYSTEMS.items()):
-        fake = System(
-            embed=embed,
-            summary="fake",
-            levels=system.levels,
-            defaults=system.defaults,
-            fixed=system.fixed,
-            controls=system.controls,
-        )
-        monkeypatch.setitem(SYSTEMS, name, fake)
+        monkeypatch.setitem(SYSTEMS, name, replace(system, embed=embed))
     return noted
 
 
@@ -350,6 +345,70 @@ def test_suite__a_recipe_file_is_taken(tmp_path: Path, fits: list[str]) -> None:
     }
 
 
+def test_suite__a_setting_goes_to_the_methods_that_have_it(fits: list[str]) -> None:
+    lines = run(**BOTH, settings={"edge_drop": 0.5, "dropout": 0.25})
+    found = {line["method"]: line for line in lines}
+    ours, theirs = found["dsgrl-feature"], found["cca-ssg"]
+    assert (ours["recipe"], theirs["recipe"]) == (
+        "default, dropout=0.25",
+        "default, edge_drop=0.5, dropout=0.25",
+    )
+    assert "edge_drop" not in ours["config"]
+    assert theirs["config"]["edge_drop"] == 0.5
+    assert {"random-f", "random-cca-ssg", "raw"} <= found.keys()
+
+
+def test_suite__a_baseline_and_its_controls(tmp_path: Path) -> None:
+    settings = {"max_epochs": 10, "out_channels": 8}
+    lines = run(tmp_path / "one", methods=["cca-ssg"], settings=settings)
+    assert [line["method"] for line in lines] == ["cca-ssg", "random-cca-ssg", "raw"]
+    trained, untrained, _ = lines
+    assert trained["seconds_per_epoch"] > 0
+    assert trained["config"].items() >= settings.items()
+    assert untrained["config"] == {**trained["config"], "epochs": 0}
+    assert untrained["epochs"] == 0
+    again = run(tmp_path / "two", methods=["cca-ssg"], settings=settings)
+    assert timeless(again) == timeless(lines)
+
+
+def test_suite__a_baseline_takes_recipes_of_its_own(
+    tmp_path: Path, fits: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, text in {
+        "cca-ssg": "edge_drop = 0.5\n",
+        "feature": "lr = 0.5\n",
+    }.items():
+        place = tmp_path / "tuned" / folder
+        place.mkdir(parents=True)
+        (place / "toy.toml").write_text(text)
+    monkeypatch.setattr(recipes, "FOLDER", tmp_path)
+    found = {line["method"]: line for line in run(**BOTH, recipe="tuned")}
+    assert found["cca-ssg"]["config"]["edge_drop"] == 0.5
+    assert found["random-cca-ssg"]["config"]["edge_drop"] == 0.5
+    assert found["cca-ssg"]["config"]["lr"] == 1e-3
+    assert found["dsgrl-feature"]["config"]["lr"] == 0.5
+
+
+def test_suite__a_recipe_file_of_another_method_is_told(
+    tmp_path: Path, fits: list[str]
+) -> None:
+    path = tmp_path / "own.toml"
+    for text, fits_it, owner in (
+        ("edge_drop = 0.5", "cca-ssg", "is for cca-ssg (it sets 'edge_drop')"),
+        ('augment = "feature"', "dsgrl-feature", "is for DSGRL (it sets 'augment')"),
+    ):
+        path.write_text(text)
+        failures: list[Failure] = []
+        lines = run(**BOTH, recipe=str(path), on_failure=failures.append)
+        methods = {line["method"] for line in lines}
+        assert methods & set(BOTH["methods"]) == {fits_it}
+        assert len(failures) == 2
+        assert all(owner in failure.reason for failure in failures)
+    path.write_text("edge_dorp = 0.5")
+    with pytest.raises(InputError, match="unknown key 'edge_dorp'"):
+        run(methods=["cca-ssg"], recipe=str(path))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -359,8 +418,17 @@ def test_suite__a_recipe_file_is_taken(tmp_path: Path, fits: list[str]) -> None:
         ({"methods": ["dsgrl-features"]}, "did you mean 'dsgrl-feature'"),
         ({"methods": ["no-structure"]}, "not meant for suite 'nodes'"),
         ({"recipe": "papers"}, "did you mean 'paper'"),
-        ({"settings": {"learning": 1}}, "unknown key 'learning'"),
-        ({"settings": {"lr": 0}}, "lr=0: expected"),
+        ({"settings": {"lr": 1}}, "unknown key 'lr': raw has no parameters to set"),
+        ({**OURS, "settings": {"learning": 1}}, "unknown key 'learning'"),
+        ({**OURS, "settings": {"lr": 0}}, "DSGRL: lr=0: expected"),
+        ({**OURS, "settings": {"edge_drop": 0.1}}, "expected a parameter of DSGRL"),
+        ({**BOTH, "settings": {"edge_dorp": 1}}, "a parameter of DSGRL or cca-ssg"),
+        ({**BOTH, "settings": {"edge_drop": 1}}, "cca-ssg: edge_drop=1: expected"),
+        ({**BOTH, "settings": {"num_layers": "auto"}}, "cca-ssg: num_layers='auto'"),
+        (
+            {**BOTH, "suite": "graphs", "datasets": None},
+            "'cca-ssg' is not meant for suite 'graphs'",
+        ),
     ],
 )
 def test_suite__a_users_mistake_is_told_before_any_work(

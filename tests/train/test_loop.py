@@ -68,8 +68,31 @@ def test_train_auto__keeps_the_untrained_state_if_training_hurts(
     history, epoch = train(method, as_graph(community_graph), config)
     assert epoch == 0
     assert method.step.item() == 0
-    assert history[-1]["epoch"] == 20
+    assert history[-1]["epoch"] < config.max_epochs
     assert not method.training
+
+
+class Dipping(Drifting):
+    """Gets much worse at first, and then slowly better than it ever was."""
+
+    def embed(self, batch: Graph) -> Tensor:
+        share = (self.step - 30).clamp_min(0) / 100
+        bad = (self.step / 5).clamp_max(1)
+        return (1 - bad) * self.start + bad * self.away[0] + share * self.away[1]
+
+
+def test_train_auto__waits_for_a_model_that_first_gets_worse(
+    community_graph: Data,
+) -> None:
+    good = nn.functional.one_hot(community_graph.y).float() * 10
+    noise = torch.randn(2, 60, 3)
+    method = Dipping(good + 3 * noise[0], torch.stack([noise[1], good]))
+    # A constant gradient: Adam takes a step of 1 per epoch.
+    config = TrainConfig(lr=1.0, patience=45, max_epochs=120, holdout=0.3)
+    history, epoch = train(method, as_graph(community_graph), config)
+    scores = {row["epoch"]: row["link_auc"] for row in history if "link_auc" in row}
+    assert max(scores[e] for e in scores if 0 < e <= 45) < scores[0]
+    assert epoch > 50
 
 
 def test_train_auto__keeps_the_best_epoch_if_training_helps(

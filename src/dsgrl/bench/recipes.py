@@ -1,13 +1,14 @@
 """Recipes: hyper-parameters as TOML files, and what beats what.
 
-The keys of a recipe are the parameters of `DSGRL`. An unknown key fails: a setting
-that silently does nothing is worse than none.
+The keys of a recipe are the parameters of a system: of `DSGRL`, or of a baseline. An
+unknown key fails: a setting that silently does nothing is worse than none.
 """
 
 import difflib
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,33 @@ def default_parameters() -> dict[str, Any]:
     return parameters
 
 
+@dataclass(frozen=True, slots=True)
+class ParameterTable:
+    """The parameters of a system.
+
+    Attributes:
+        owner: whose they are, for people.
+        defaults: gives all of them.
+        check: refuses values that cannot work.
+    """
+
+    owner: str
+    defaults: Callable[[], dict[str, Any]]
+    check: Callable[[Mapping[str, Any]], None]
+
+    def merge(self, *layers: Mapping[str, Any]) -> dict[str, Any]:
+        """Lay settings over the defaults, see `merge`."""
+        return merge(self.defaults(), *layers, owner=self.owner)
+
+    def known(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Take those settings that are in the table."""
+        defaults = self.defaults()
+        return {key: value for key, value in settings.items() if key in defaults}
+
+
+DSGRL_TABLE = ParameterTable("DSGRL", default_parameters, check_parameters)
+
+
 def list_recipes() -> list[str]:
     """Name the recipes that ship with the package, e.g. "paper/feature/photo"."""
     return sorted(
@@ -44,17 +72,34 @@ def list_families() -> list[str]:
     return [DEFAULT, *sorted({name.split("/")[0] for name in list_recipes()})]
 
 
-def load_recipe(name_or_path: str | Path) -> dict[str, Any]:
+def load_recipe(
+    name_or_path: str | Path, table: ParameterTable = DSGRL_TABLE
+) -> dict[str, Any]:
     """Read and check a recipe.
 
     Args:
         name_or_path: a name of `list_recipes()`, or a path that ends in ".toml".
+        table: the parameters of the system it is for.
 
     Returns:
         The parameters it sets, by name.
 
     Raises:
         InputError: if there is no such recipe, or a key or value cannot work.
+    """
+    parameters = read_recipe(name_or_path)
+    try:
+        table.check(table.merge(parameters))
+    except InputError as error:
+        raise InputError(f"recipe {name_or_path}: {error}") from error
+    return parameters
+
+
+def read_recipe(name_or_path: str | Path) -> dict[str, Any]:
+    """Read a recipe as it is, whosever it may be.
+
+    Raises:
+        InputError: if there is no such recipe.
     """
     text = str(name_or_path)
     path = Path(text) if text.endswith(".toml") else FOLDER / f"{text}.toml"
@@ -65,18 +110,15 @@ def load_recipe(name_or_path: str | Path) -> dict[str, Any]:
         raise InputError(f"recipe {text}: not a TOML file ({error})") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"no recipe '{text}'{_suggest(text)}") from error
-    parameters = {key: _read_none(key, value) for key, value in values.items()}
-    try:
-        check_parameters(merge(default_parameters(), parameters))
-    except InputError as error:
-        raise InputError(f"recipe {text}: {error}") from error
-    return parameters
+    return {key: _read_none(key, value) for key, value in values.items()}
 
 
-def merge(defaults: Mapping[str, Any], *layers: Mapping[str, Any]) -> dict[str, Any]:
+def merge(
+    defaults: Mapping[str, Any], *layers: Mapping[str, Any], owner: str = "DSGRL"
+) -> dict[str, Any]:
     """Lay settings over defaults; a later layer beats an earlier one.
 
-    Called as `merge(defaults, recipe, command_line)`.
+    Called as `merge(defaults, recipe, command_line)`; `owner` is whose they are.
 
     Raises:
         InputError: if a layer has a key that the defaults do not know.
@@ -88,7 +130,7 @@ def merge(defaults: Mapping[str, Any], *layers: Mapping[str, Any]) -> dict[str, 
                 near = difflib.get_close_matches(key, defaults, n=1, cutoff=0.0)
                 raise InputError(
                     f"unknown key '{key}': did you mean '{near[0]}'? "
-                    f"expected a parameter of DSGRL"
+                    f"expected a parameter of {owner}"
                 )
             merged[key] = value
     return merged

@@ -9,15 +9,14 @@ from typing import Any
 from dsgrl.bench.cells import Case, Cell
 from dsgrl.bench.recipes import (
     DEFAULT,
-    default_parameters,
     list_families,
     list_recipes,
     load_recipe,
     merge,
+    read_recipe,
 )
 from dsgrl.bench.systems import GRAPH, HETERO, NODE, SYSTEMS, with_controls
 from dsgrl.graph.datasets import DATASETS, data_folder, suggest
-from dsgrl.methods import check_parameters
 from dsgrl.typing import InputError
 
 NODE_CASES: tuple[Case, ...] = (("5/15/80", "accuracy"),)
@@ -80,14 +79,15 @@ class Request:
             MissingRecipeError: if the recipe asked for is not there.
         """
         system = SYSTEMS[method]
-        defaults, label = system.defaults(), DEFAULT
+        table, label = system.parameters, DEFAULT
         config: dict[str, Any] = {}
-        if defaults:
+        if table is not None:
             recipe = self._find_recipe(dataset, method)
             own = {**system.fixed, "random_state": seed}
-            config = merge(defaults, recipe, self.settings, own)
+            settings = table.known(self.settings)
+            config = table.merge(recipe, settings, own)
             # A setting that cannot change the system is no other recipe for it.
-            changes = {k: v for k, v in self.settings.items() if k not in own}
+            changes = {k: v for k, v in settings.items() if k not in own}
             label = ", ".join([self.recipe, *(f"{k}={v}" for k, v in changes.items())])
         cases = CASES.get(dataset, SUITES[self.suite].cases)
         if self.protocol is not None:
@@ -98,7 +98,7 @@ class Request:
             method=method,
             recipe=label,
             # What has no parameters is the same for every seed.
-            seed=seed if defaults else 0,
+            seed=0 if table is None else seed,
             config=config,
             cases=cases,
         )
@@ -106,18 +106,31 @@ class Request:
     def _find_recipe(self, dataset: str, method: str) -> dict[str, Any]:
         if self.recipe == DEFAULT:
             return {}
-        augment = SYSTEMS[method].augment
-        name = self.recipe
+        system, name = SYSTEMS[method], self.recipe
+        assert system.parameters is not None
         if not name.endswith(".toml"):
-            name = f"{self.recipe}/{augment}/{dataset}"
+            name = f"{self.recipe}/{system.recipes}/{dataset}"
             if name not in list_recipes():
                 raise MissingRecipeError(f"there is no recipe {name}")
-        recipe = load_recipe(name)
-        if recipe.get("augment", augment) != augment:
-            raise MissingRecipeError(
-                f"recipe {name} is for augment='{recipe['augment']}', not for {method}"
-            )
-        return recipe
+        owner = _other_owner(read_recipe(name), method)
+        if owner is not None:
+            raise MissingRecipeError(f"recipe {name} is for {owner}, not for {method}")
+        return load_recipe(name, system.parameters)
+
+
+def _other_owner(recipe: Mapping[str, Any], method: str) -> str | None:
+    """Say whom a recipe is for, if that is not this method."""
+    system = SYSTEMS[method]
+    augment = system.fixed.get("augment")
+    if augment is not None and recipe.get("augment", augment) != augment:
+        return f"augment='{recipe['augment']}'"
+    tables = [other.parameters for other in SYSTEMS.values() if other.parameters]
+    for key in recipe:
+        owners = [table.owner for table in tables if table.known({key: None})]
+        assert system.parameters is not None
+        if owners and system.parameters.owner not in owners:
+            return f"{owners[0]} (it sets '{key}')"
+    return None
 
 
 def make_request(
@@ -149,17 +162,40 @@ def make_request(
             raise InputError(f"method '{method}' is not meant for suite '{suite}'")
     if not recipe.endswith(".toml"):
         _known(recipe, list_families(), "recipe")
-    check_parameters(merge(default_parameters(), settings))
+    chosen = with_controls(tuple(methods or SUITES[suite].methods), level)
+    _check_settings(settings, chosen)
     return Request(
         suite=suite,
         datasets=tuple(
             names or (n for n in datasets_of(suite) if is_at_hand(n, folder))
         ),
-        methods=with_controls(tuple(methods or SUITES[suite].methods), level),
+        methods=chosen,
         recipe=recipe,
         settings=settings,
         protocol=protocol,
     )
+
+
+def _check_settings(settings: Mapping[str, Any], methods: Sequence[str]) -> None:
+    """See that every setting is a parameter of some method; it is set where it is one.
+
+    Raises:
+        InputError: if none of the methods knows a key, or one of them refuses a value.
+    """
+    found = (SYSTEMS[method].parameters for method in methods)
+    tables = {table.owner: table for table in found if table is not None}
+    if settings and not tables:
+        raise InputError(
+            f"unknown key '{next(iter(settings))}': {', '.join(methods)} has no "
+            f"parameters to set"
+        )
+    known = {key: None for table in tables.values() for key in table.defaults()}
+    merge(known, settings, owner=" or ".join(tables))
+    for table in tables.values():
+        try:
+            table.check(table.merge(table.known(settings)))
+        except InputError as error:
+            raise InputError(f"{table.owner}: {error}") from error
 
 
 def datasets_of(suite: str) -> list[str]:

@@ -7,13 +7,18 @@ untrained forms and the controls stand side by side; a further one is one more r
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from dsgrl.bench.recipes import default_parameters
+from dsgrl.bench.baselines import baseline_parameters, fit_baseline
+from dsgrl.bench.recipes import DSGRL_TABLE, ParameterTable
 from dsgrl.estimator import DSGRL
+from dsgrl.methods import Baseline, CCASSGMethod
+from dsgrl.methods.space import Range, dsgrl_space
+from dsgrl.train import History
 from dsgrl.typing import FloatArray, InputError, IntArray
 
 NODE, GRAPH, HETERO = "node", "graph", "hetero"
@@ -27,11 +32,20 @@ class Embedded:
         z: one row per node or graph [N, D]; under "hetero" of the labelled type.
         epoch: the epoch that was kept; None for what is not trained by epochs.
         epochs_run: how many were trained in all.
+        link_auc: how well held-out links were told at best; None if none were held out.
     """
 
     z: FloatArray
     epoch: int | None = None
     epochs_run: int = 0
+    link_auc: float | None = None
+
+    @classmethod
+    def trained(cls, z: FloatArray, history: History, epoch: int) -> "Embedded":
+        """Take what the one training loop has told."""
+        scores = [row["link_auc"] for row in history if "link_auc" in row]
+        epochs_run = sum("loss" in row for row in history)
+        return cls(z, epoch, epochs_run, max(scores, default=None))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +57,9 @@ class System:
             type (None unless "hetero") to vectors.
         summary: one line for people.
         levels: what it can embed: "node", "graph", "hetero".
-        defaults: gives all parameters; none for a system without any.
+        parameters: those one may set; None for a system without any.
+        space: what is varied at a level when it is tuned.
+        recipes: the folder of the recipes meant for it.
         fixed: parameters that make the system what it is; nothing beats them.
         controls: what must stand beside it.
     """
@@ -51,21 +67,18 @@ class System:
     embed: Callable[[Any, dict[str, Any], str | None], Embedded]
     summary: str
     levels: frozenset[str]
-    defaults: Callable[[], dict[str, Any]] = dict
+    parameters: ParameterTable | None = None
+    space: Callable[[str], dict[str, Range]] = lambda _: {}
+    recipes: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     controls: tuple[str, ...] = ()
-
-    @property
-    def augment(self) -> str | None:
-        """Which recipes are meant for it."""
-        return self.fixed.get("augment")
 
 
 def _fit_dsgrl(data: Any, parameters: dict[str, Any], target: str | None) -> Embedded:
     model = DSGRL(**parameters)
     z: Any = model.fit_transform(data)
-    epochs_run = sum("loss" in row for row in model.history_)
-    return Embedded(z if target is None else z[target], model.epoch_, epochs_run)
+    z = z if target is None else z[target]
+    return Embedded.trained(z, model.history_, model.epoch_)
 
 
 def _take_features(data: Any, _: dict[str, Any], target: str | None) -> Embedded:
@@ -97,7 +110,9 @@ def _dsgrl(
         embed=_fit_dsgrl,
         summary=summary,
         levels=frozenset(levels),
-        defaults=default_parameters,
+        parameters=DSGRL_TABLE,
+        space=partial(dsgrl_space, augment),
+        recipes=augment,
         fixed={"augment": augment, **fixed},
         controls=(*controls, "raw", "no-structure"),
     )
@@ -106,6 +121,30 @@ def _dsgrl(
 def _edges(summary: str, topology: str) -> System:
     return _dsgrl(summary, "topology", "random-t", levels=(NODE,), topology=topology)
 
+
+def _baseline(
+    name: str, method: type[Baseline], summary: str, *controls: str, **fixed: Any
+) -> System:
+    """Make a system of a baseline of that name, or of a form of it."""
+
+    def embed(data: Any, parameters: dict[str, Any], _: str | None) -> Embedded:
+        return Embedded.trained(*fit_baseline(method, data, parameters))
+
+    return System(
+        embed=embed,
+        summary=summary,
+        levels=method.levels,
+        parameters=ParameterTable(
+            name, partial(baseline_parameters, method), method.check
+        ),
+        space=lambda _: dict(method.search_space),
+        recipes=name,
+        fixed=fixed,
+        controls=(*controls, "raw", "no-structure"),
+    )
+
+
+_cca_ssg = partial(_baseline, "cca-ssg", CCASSGMethod)
 
 SYSTEMS: dict[str, System] = {
     "dsgrl-feature": _dsgrl("learned features", "feature", "random-f"),
@@ -118,6 +157,8 @@ SYSTEMS: dict[str, System] = {
     "topology-knn-x": _edges("nearest neighbours by X in place of them", "knn_x"),
     "topology-knn-ax": _edges("nearest neighbours by AX in place of them", "knn_ax"),
     "topology-two-hop": _edges("two steps on the graph in place of them", "two_hop"),
+    "cca-ssg": _cca_ssg("random views, decorrelated", "random-cca-ssg"),
+    "random-cca-ssg": _cca_ssg("cca-ssg untrained", epochs=0),
     "raw": System(
         embed=_take_features,
         summary="the node features as they are",

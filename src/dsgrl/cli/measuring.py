@@ -16,7 +16,8 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A parameter of DSGRL, e.g. lr=0.01; beats the recipe. May be repeated.",
+        help="A parameter of the method, e.g. lr=0.01; beats the recipe. May be "
+        "repeated; of several methods, those that have it take it.",
     ),
 ]
 
@@ -82,9 +83,11 @@ def evaluate(
 
 def bench(
     suite: Annotated[
-        Literal["nodes", "graphs", "hetero", "large", "speed", "scale"],
+        Literal["nodes", "graphs", "hetero", "large", "speed", "scale", "curves"],
         typer.Argument(
-            metavar="SUITE", help="nodes, graphs, hetero, large, speed or scale."
+            metavar="SUITE",
+            help="nodes, graphs, hetero or large; speed, scale, or curves: what "
+            "happens epoch by epoch.",
         ),
     ],
     datasets: Annotated[
@@ -141,6 +144,9 @@ def bench(
         return
     if suite == "scale":
         _bench_scale(names, results)
+        return
+    if suite == "curves":
+        _bench_curves(names, settings, seeds, results, data)
         return
     from dsgrl.bench.cells import Cell
     from dsgrl.bench.recipes import parse_settings
@@ -210,7 +216,7 @@ def tune(
         str, typer.Argument(metavar="DATASET", help="A name shown by 'dsgrl list'.")
     ],
     method: Annotated[
-        str, typer.Option(help="dsgrl-feature, dsgrl-topology or dsgrl-both.")
+        str, typer.Option(help="A trained one of 'dsgrl list', e.g. cca-ssg.")
     ] = "dsgrl-feature",
     trials: Annotated[
         int, typer.Option(min=1, help="Trials in all; a study goes on up to it.")
@@ -296,6 +302,28 @@ def _bench_scale(names: list[str] | None, results: Path | None) -> None:
         raise InputError(f"--datasets {','.join(names)}: expected numbers of nodes")
     sizes = SIZES if names is None else tuple(int(name) for name in names)
     _print_lines(run_scale(sizes), results)
+
+
+def _bench_curves(
+    names: list[str] | None,
+    settings: list[str] | None,
+    seeds: str,
+    results: Path | None,
+    data: Path | None,
+) -> None:
+    from dsgrl.bench.curves import run_curves
+    from dsgrl.bench.recipes import parse_settings
+
+    with Console(stderr=True).status("") as status:
+        for line in run_curves(
+            names,
+            settings=parse_settings(settings) if settings else None,
+            seeds=_read_seeds(seeds),
+            results=results,
+            folder=data,
+            on_start=status.update,
+        ):
+            console.print(json.dumps(line))
 
 
 def _print_lines(lines: Iterator[dict[str, Any]], results: Path | None) -> None:

@@ -249,7 +249,7 @@ def _row_sums(adjacency: Adjacency) -> Tensor:
     return zeros.index_add(0, adjacency.pattern.row, adjacency.value)
 
 
-def _add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
+def add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
     """Give a loop of weight 1 to every node that has none; keep those there are.
 
     Several loops of one node add up, where PyG's `gcn_norm` keeps the last of them.
@@ -272,7 +272,7 @@ def _add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
 def _normalize_gcn(adjacency: Adjacency) -> Adjacency:
     cols = adjacency.shape[1]
     if not adjacency.bipartite:
-        adjacency = _add_missing_self_loops(adjacency)
+        adjacency = add_missing_self_loops(adjacency)
         into = outof = _inverse_or_zero(_row_sums(adjacency), 0.5)
     else:
         into = _inverse_or_zero(_row_sums(adjacency), 0.5)

@@ -5,9 +5,19 @@ evaluation live elsewhere. `METHODS` is the one list of them.
 """
 
 from dsgrl.methods.base import Method
+from dsgrl.methods.baseline import Baseline
 from dsgrl.methods.build import build_dsgrl, check_parameters
+from dsgrl.methods.cca_ssg import CCASSGMethod
 from dsgrl.methods.dsgrl import DSGRLMethod
 
-METHODS: dict[str, type[Method]] = {"dsgrl": DSGRLMethod}
+METHODS: dict[str, type[Method]] = {"dsgrl": DSGRLMethod, "cca-ssg": CCASSGMethod}
 
-__all__ = ["METHODS", "DSGRLMethod", "Method", "build_dsgrl", "check_parameters"]
+__all__ = [
+    "METHODS",
+    "Baseline",
+    "CCASSGMethod",
+    "DSGRLMethod",
+    "Method",
+    "build_dsgrl",
+    "check_parameters",
+]

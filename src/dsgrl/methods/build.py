@@ -1,10 +1,8 @@
 """From plain parameters to a method: checked first, then built."""
 
 import copy
-import math
-import numbers
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from torch import nn
 
@@ -18,112 +16,8 @@ from dsgrl.augment import (
 from dsgrl.encode import Encoder, PyGEncoder, Readout
 from dsgrl.graph import Schema
 from dsgrl.methods.dsgrl import DSGRLMethod
-from dsgrl.typing import (
-    AggregateName,
-    AugmentName,
-    CandidatesName,
-    EncoderName,
-    InputError,
-    InvarianceName,
-    JumpName,
-    Level,
-    NormName,
-    ReadoutName,
-    RegularizerName,
-    ScalingName,
-    SimilarityName,
-    TopologyName,
-)
-
-Rule = tuple[Callable[[Any], bool], str]
-
-
-def _one_of(*allowed: object) -> Rule:
-    listed = ", ".join(repr(value) for value in allowed)
-    return lambda value: value in allowed, f"one of {listed}"
-
-
-def _is_count(value: Any, least: int = 1) -> bool:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    return whole and int(value) >= least
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and math.isfinite(value)
-
-
-_COUNT: Rule = (_is_count, "a whole number from 1")
-_COUNT_OR_NONE: Rule = (
-    lambda value: value is None or _is_count(value),
-    "a whole number from 1, or None",
-)
-_ENCODERS = ("auto", *get_args(EncoderName))
-_WEIGHT: Rule = (lambda value: _is_number(value) and value >= 0, "a number from 0")
-
-# Per parameter: whether a value can work, and what was expected if not.
-_RULES: dict[str, Rule] = {
-    "augment": _one_of(*get_args(AugmentName)),
-    "encoder": (
-        lambda value: isinstance(value, nn.Module) or value in _ENCODERS,
-        f"one of {', '.join(map(repr, _ENCODERS))}, or a module",
-    ),
-    "norm": _one_of("auto", None, *get_args(NormName)),
-    "jump": _one_of("auto", *get_args(JumpName)),
-    "readout": _one_of(*get_args(ReadoutName)),
-    "aggregate": _one_of(*get_args(AggregateName)),
-    "invariance": _one_of(*get_args(InvarianceName)),
-    "regularizer": _one_of(*get_args(RegularizerName)),
-    "scaling": _one_of(*get_args(ScalingName)),
-    "unit_rows": _one_of(False, True),
-    "standardize": _one_of("auto", False, True),
-    "out_channels": _COUNT,
-    "hidden_channels": _COUNT_OR_NONE,
-    "num_layers": (
-        lambda value: value == "auto" or _is_count(value),
-        "'auto' or a whole number from 1",
-    ),
-    "augment_channels": _COUNT,
-    "augment_layers": _COUNT,
-    "topology_layers": _COUNT,
-    "topology": _one_of(*get_args(TopologyName)),
-    "edges_per_node": _COUNT_OR_NONE,
-    "edge_multiplier": (
-        lambda value: value is None or (_is_number(value) and value > 0),
-        "a number above 0, or None",
-    ),
-    "symmetric": _one_of(False, True),
-    "candidates": _one_of(*get_args(CandidatesName)),
-    "batch_size": _COUNT_OR_NONE,
-    "refresh": _COUNT,
-    "similarity": _one_of(*get_args(SimilarityName)),
-    "keep_edges": _one_of(False, True),
-    "max_epochs": _COUNT,
-    "patience": _COUNT,
-    "check_every": _COUNT,
-    "invariance_weight": _WEIGHT,
-    "variance_weight": _WEIGHT,
-    "covariance_weight": _WEIGHT,
-    "orthogonality_weight": _WEIGHT,
-    "weight_decay": _WEIGHT,
-    "warmup_epochs": (lambda value: _is_count(value, 0), "a whole number from 0"),
-    "epochs": (
-        lambda value: value == "auto" or _is_count(value, 0),
-        "'auto' or a whole number from 0",
-    ),
-    "dropout": (
-        lambda value: _is_number(value) and 0 <= value < 1,
-        "a share from 0 to below 1",
-    ),
-    "holdout": (
-        lambda value: _is_number(value) and 0 < value < 1,
-        "a share between 0 and 1",
-    ),
-    "lr": (lambda value: _is_number(value) and value > 0, "a number above 0"),
-    "random_state": (
-        lambda value: value is None or (_is_count(value, 0) and value < 2**32),
-        "a whole number from 0 to 4294967295, or None",
-    ),
-}
+from dsgrl.methods.rules import RULES, refuse
+from dsgrl.typing import Level
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
@@ -132,13 +26,13 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     Raises:
         InputError: naming the parameter, the value given and the values allowed.
     """
-    for name, (accepts, expected) in _RULES.items():
+    for name, (accepts, expected) in RULES.items():
         if not accepts(parameters[name]):
-            _refuse(name, parameters[name], expected)
+            refuse(name, parameters[name], expected)
     hidden, out = parameters["hidden_channels"], parameters["out_channels"]
     adds = parameters["jump"] == "sum" and parameters["num_layers"] != 1
     if adds and hidden not in (None, out):
-        _refuse("hidden_channels", hidden, f"{out}, since jump='sum' adds layers")
+        refuse("hidden_channels", hidden, f"{out}, since jump='sum' adds layers")
 
 
 # What "auto" stands for, by what is embedded.
@@ -257,9 +151,7 @@ def _build_encoder(
 ) -> nn.Module:
     if isinstance(parameters["encoder"], nn.Module):
         if schema is not None:
-            _refuse(
-                "encoder", "your own module", "'gcn', 'sage' or 'gin' for relations"
-            )
+            refuse("encoder", "your own module", "'gcn', 'sage' or 'gin' for relations")
         # A copy: training must not change what the user passed.
         return PyGEncoder(copy.deepcopy(parameters["encoder"]))
     augmented = parameters["augment"] != "topology"
@@ -274,7 +166,3 @@ def _build_encoder(
         jump=parameters["jump"],
         schema=schema,
     )
-
-
-def _refuse(name: str, value: object, expected: str) -> None:
-    raise InputError(f"{name}={value!r}: expected {expected}")

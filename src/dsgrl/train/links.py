@@ -82,7 +82,7 @@ class HeldOutLinks:
             kinds: embeddings of the nodes of each type [N_type, D]; each column of
                 each type is standardised first.
         """
-        z = torch.cat([_standardized(kind) for kind in kinds])
+        z = torch.cat([standardized(kind) for kind in kinds])
         z = F.normalize(z, dim=1)
         edge, pair = (
             (z[ends[0]] * z[ends[1]]).sum(dim=1) for ends in (self.edges, self.pairs)
@@ -90,7 +90,8 @@ class HeldOutLinks:
         return area_under_curve(edge, pair)
 
 
-def _standardized(z: Tensor) -> Tensor:
+def standardized(z: Tensor) -> Tensor:
+    """Give every column mean 0 and deviation 1; a single row becomes zero."""
     if z.size(0) < 2:
         return torch.zeros_like(z)
     centered = z - z.mean(dim=0)

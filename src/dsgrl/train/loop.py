@@ -38,7 +38,8 @@ class TrainConfig:
             earliest epoch within one standard error of the best, the untrained
             model included.
         max_epochs: the most that "auto" takes.
-        patience: "auto" stops when the epoch to keep lies this many back.
+        patience: "auto" stops when the best of training (by the same rule) lies this
+            many epochs back.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges hidden by "auto".
         batch_size: graphs per step where there are many; None for all at once.
@@ -179,33 +180,45 @@ class _Watch:
     ) -> None:
         self.method, self.batch, self.links = method, batch, links
         self.config = config
-        # Scores rise from one to the next, and all are near the best.
-        self.candidates: list[_Candidate] = []
-        self.score = self._consider(0)
+        self.score = self._score()
+        self.untrained = _Candidate(0, self.score, self._state())
+        # Trained states; scores rise from one to the next, all are near the best.
+        self.trained: list[_Candidate] = []
 
     @property
     def kept(self) -> _Candidate:
         """The epoch to go back to."""
-        return self.candidates[0]
+        if not self.trained or self.untrained.score >= self._least():
+            return self.untrained
+        return self.trained[0]
+
+    def _least(self) -> float:
+        """The lowest score that counts as near the best of training."""
+        best = self.trained[-1].score
+        return best - self.links.standard_error(best)
 
     @torch.no_grad()
-    def _consider(self, epoch: int) -> float:
-        """Score the present state; keep it if it beats the best so far."""
+    def _score(self) -> float:
         self.method.eval()
         z = self.method.embed(self.batch)
-        score = self.links.score(self.batch.split(z))
-        if not self.candidates or score > self.candidates[-1].score:
-            state = copy.deepcopy(self.method.state_dict())
-            least = score - self.links.standard_error(score)
-            near = [c for c in self.candidates if c.score >= least]
-            self.candidates = [*near, _Candidate(epoch, score, state)]
-        return score
+        return self.links.score(self.batch.split(z))
+
+    def _state(self) -> dict[str, Tensor]:
+        return copy.deepcopy(self.method.state_dict())
 
     def look(self, epoch: int, row: dict[str, float]) -> bool:
-        """Score this epoch where due; tell whether to stop."""
+        """Score this epoch where due; tell whether to stop.
+
+        Training often makes the score fall at first: the untrained model takes part
+        in what is kept, not in when to stop.
+        """
         if epoch % self.config.check_every == 0:
-            row["link_auc"] = self._consider(epoch)
-        return epoch - self.kept.epoch >= self.config.patience
+            row["link_auc"] = score = self._score()
+            if not self.trained or score > self.trained[-1].score:
+                self.trained.append(_Candidate(epoch, score, self._state()))
+                self.trained = [c for c in self.trained if c.score >= self._least()]
+        since = self.trained[0].epoch if self.trained else 0
+        return epoch - since >= self.config.patience
 
     def restore(self) -> int:
         """Go back to the epoch to keep and return it."""

@@ -13,6 +13,7 @@ SHOWN = {
     "variance": "var",
     "covariance": "cov",
     "orthogonality": "orth",
+    "decorrelation": "decorr",
     "link_auc": "links",
     "effective_rank": "rank",
 }

@@ -7,41 +7,36 @@ from typing import Any
 import numpy as np
 
 from dsgrl.bench.suites import CASES, SUITES
-from dsgrl.bench.systems import labels_of, masks_of
-from dsgrl.estimator import DSGRL
+from dsgrl.bench.systems import Embedded, labels_of, masks_of
 from dsgrl.evaluate import evaluate, protocol_splits
 from dsgrl.graph.datasets import DATASETS
-from dsgrl.typing import FloatArray, InputError, IntArray, Split
+from dsgrl.typing import InputError, IntArray, Split
 
-# From a fitted model and its embedding to what is maximised.
-Criterion = Callable[[DSGRL, Any], float]
+# From what a system made of the data to what is maximised.
+Criterion = Callable[[Embedded], float]
 
 
-def label_free_score(model: DSGRL) -> float:
-    """Judge a fitted model without labels: how well it tells hidden links, as AUC.
+def label_free_score(embedded: Embedded) -> float:
+    """Judge an embedding without labels: how well it tells hidden links, as AUC.
 
     Raises:
         InputError: if it was trained without hiding any.
     """
-    scores = [row["link_auc"] for row in model.history_ if "link_auc" in row]
-    if not scores:
+    if embedded.link_auc is None:
         raise InputError(
             "no links were held out: tuning without labels needs epochs='auto' and a "
             "graph of some more edges"
         )
-    return max(scores)
+    return embedded.link_auc
 
 
-def validation_score(
-    y: IntArray, split: Split, *, metric: str, target: str | None = None
-) -> Criterion:
+def validation_score(y: IntArray, split: Split, *, metric: str) -> Criterion:
     """Make a criterion that knows the labels of training and validation rows only.
 
     Args:
         y: labels [N]; those of other rows are not kept.
         split: whose rows to use.
         metric: what is measured.
-        target: the labelled node type of a heterogeneous graph.
     """
     # A probe asks for rows to judge by: the validation rows stand in a second time.
     rows = np.concatenate([split.train, split.val, split.val])
@@ -49,9 +44,8 @@ def validation_score(
     ends = np.cumsum([len(split.train), len(split.val)])
     own = Split(*np.split(np.arange(len(rows)), ends))
 
-    def score(_: DSGRL, z: Any) -> float:
-        vectors: FloatArray = z if target is None else z[target]
-        judged = evaluate(vectors[rows], known, splits=[own], metric=metric)
+    def score(embedded: Embedded) -> float:
+        judged = evaluate(embedded.z[rows], known, splits=[own], metric=metric)
         return judged.validation[0]
 
     return score
@@ -59,7 +53,7 @@ def validation_score(
 
 def by_links() -> tuple[Criterion, str]:
     """Judge by held-out links; say so in words."""
-    return lambda model, _: label_free_score(model), "held-out links, no label used"
+    return label_free_score, "held-out links, no label used"
 
 
 def by_validation(
@@ -77,5 +71,5 @@ def by_validation(
     split = protocol_splits(
         protocol, y, masks=masks_of(data, row.target), dataset=dataset, folder=folder
     )[0]
-    criterion = validation_score(y, split, metric=metric, target=row.target)
+    criterion = validation_score(y, split, metric=metric)
     return criterion, f"validation {metric} of the first split of {protocol}"

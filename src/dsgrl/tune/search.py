@@ -1,16 +1,17 @@
 """The search itself: draw, train in two stages, judge, tell."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import optuna
 from optuna.trial import Trial, TrialState
 
-from dsgrl.estimator import DSGRL
+from dsgrl.bench.systems import Embedded
+from dsgrl.methods.space import Range
 from dsgrl.train.loop import DivergenceError
 from dsgrl.tune.criteria import Criterion
-from dsgrl.tune.space import Range, suggest
+from dsgrl.tune.space import suggest
 from dsgrl.tune.study import FINISHED, count, drop_abandoned, worker
 
 Parameters = dict[str, Any]
@@ -27,14 +28,14 @@ class Search:
     """What is searched; sees no label but through its criterion.
 
     Attributes:
-        data: the dataset without labels.
+        embed: fits the system with some parameters, on a dataset without labels.
         criterion: what is maximised.
         space: what is varied.
         starts: complete parameters to begin with, by name; what is not varied is as
             in the first of them.
     """
 
-    data: Any
+    embed: Callable[[Parameters], Embedded]
     criterion: Criterion
     space: dict[str, Range]
     starts: dict[str, Parameters]
@@ -92,13 +93,12 @@ class Search:
         value = 0.0
         *early, last = _stages(parameters)
         for stage in [*early, last]:
-            model = DSGRL(**stage)
-            z = model.fit_transform(self.data)
-            value = self.criterion(model, z)
+            embedded = self.embed(stage)
+            value = self.criterion(embedded)
             if stage is last:
                 break
             trial.report(value, step=0)
-            if _has_stopped(model, stage):
+            if _has_stopped(embedded, stage):
                 break
             if trial.should_prune():
                 raise optuna.TrialPruned("below the median after the first stage")
@@ -127,7 +127,6 @@ def _stages(parameters: Parameters) -> list[Parameters]:
     return [short, parameters] if first < parameters[key] else [parameters]
 
 
-def _has_stopped(model: DSGRL, stage: Parameters) -> bool:
+def _has_stopped(embedded: Embedded, stage: Parameters) -> bool:
     """Whether training ended by itself, so that more epochs would change nothing."""
-    epochs_run = sum("loss" in row for row in model.history_)
-    return bool(stage["epochs"] == "auto" and epochs_run < stage["max_epochs"])
+    return bool(stage["epochs"] == "auto" and embedded.epochs_run < stage["max_epochs"])

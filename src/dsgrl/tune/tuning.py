@@ -11,19 +11,17 @@ from optuna.trial import TrialState
 
 from dsgrl.bench.recipes import (
     NOT_IN_RECIPES,
-    default_parameters,
+    ParameterTable,
     list_recipes,
     load_recipe,
     merge,
     write_recipe,
 )
-from dsgrl.bench.systems import SYSTEMS, unlabelled
+from dsgrl.bench.systems import SYSTEMS, System, unlabelled
 from dsgrl.graph.datasets import DATASETS, load_dataset
 from dsgrl.graph.saving import check_writable
-from dsgrl.methods import check_parameters
 from dsgrl.tune.criteria import by_links, by_validation
 from dsgrl.tune.search import Parameters, Search
-from dsgrl.tune.space import Range, search_space
 from dsgrl.tune.study import FINISHED, count, open_study
 from dsgrl.typing import InputError
 
@@ -70,7 +68,7 @@ def tune(
 
     Args:
         dataset: a key of `DATASETS`.
-        method: a trained form of DSGRL, a key of `SYSTEMS`.
+        method: a trained system, a key of `SYSTEMS`.
         trials: finished trials in all; a study that was left goes on up to it.
         storage: a file, or a URL of any storage of Optuna's.
         study: its name there; dataset and method by default.
@@ -92,20 +90,26 @@ def tune(
             f"which holds out the links to judge by"
         )
     dataset = dataset.lower()
-    base = _base_parameters(method, pinned, seed)
+    table = _table_of(method)
+    system = SYSTEMS[method]
+    base = table.merge(pinned, {**system.fixed, "random_state": seed})
+    table.check(base)
     name = study or "-".join([dataset, method, *["without-labels"] * without_labels])
     out = out or Path("tune") / f"{name}.toml"
     check_writable(out.parent)
     data = load_dataset(dataset, folder)
-    space = search_space(method, DATASETS[dataset].level)
+    row, hidden = DATASETS[dataset], unlabelled(data)
+    if row.level not in system.levels:
+        raise InputError(f"--method {method}: not meant for level '{row.level}'")
+    space = system.space(row.level)
     criterion, score = (
         by_links() if without_labels else by_validation(data, dataset, folder)
     )
     search = Search(
-        data=unlabelled(data),
+        embed=lambda parameters: system.embed(hidden, dict(parameters), row.target),
         criterion=criterion,
         space={key: value for key, value in space.items() if key not in pinned},
-        starts=_starts(dataset, base, pinned),
+        starts=_starts(system, dataset, base, pinned),
     )
     opened = open_study(
         name,
@@ -122,8 +126,14 @@ def tune(
 
     def write() -> Tuned:
         stands = _where_it_stands(opened, out)
-        notes = [f"Score: {score}; seed {seed}."]
-        _write(stands, search.space, f"{method} on {dataset}", notes)
+        version = importlib.metadata.version("dsgrl")
+        notes = [
+            f"{method} on {dataset}, tuned by dsgrl {version}.",
+            f"Best of {stands.trials} trials ({stands.given_up} given up early): "
+            f"{stands.value:.4f}.",
+            f"Score: {score}; seed {seed}.",
+        ]
+        _write(stands, table, {*search.space, *system.fixed}, notes)
         return stands
 
     for _ in search.run(opened, trials, seed):
@@ -132,29 +142,29 @@ def tune(
     return write()
 
 
-def _base_parameters(method: str, pinned: Mapping[str, Any], seed: int) -> Parameters:
-    trained = [
-        name
+def _table_of(method: str) -> ParameterTable:
+    """Return the parameters of a system that can be tuned."""
+    trained = {
+        name: system.parameters
         for name, system in SYSTEMS.items()
-        if system.defaults is default_parameters and "epochs" not in system.fixed
-    ]
+        if system.parameters is not None and "epochs" not in system.fixed
+    }
     if method not in trained:
         raise InputError(
             f"--method {method}: cannot be tuned, expected one of {', '.join(trained)}"
         )
-    own = {**SYSTEMS[method].fixed, "random_state": seed}
-    parameters = merge(default_parameters(), pinned, own)
-    check_parameters(parameters)
-    return parameters
+    return trained[method]
 
 
 def _starts(
-    dataset: str, base: Parameters, pinned: Mapping[str, Any]
+    system: System, dataset: str, base: Parameters, pinned: Mapping[str, Any]
 ) -> dict[str, Parameters]:
     starts = {"default": base}
-    name = f"paper/{base['augment']}/{dataset}"
+    name = f"paper/{system.recipes}/{dataset}"
     if name in list_recipes():
-        starts["paper"] = merge(base, load_recipe(name), pinned)
+        assert system.parameters is not None
+        recipe = load_recipe(name, system.parameters)
+        starts["paper"] = merge(base, recipe, pinned)
     return starts
 
 
@@ -179,23 +189,13 @@ def _where_it_stands(study: optuna.Study, out: Path) -> Tuned:
 
 
 def _write(
-    stands: Tuned, space: Mapping[str, Range], title: str, notes: list[str]
+    stands: Tuned, table: ParameterTable, always: set[str], notes: list[str]
 ) -> None:
-    """Write what was searched and what is not the default."""
-    defaults = default_parameters()
+    """Write what was searched, what makes the system, and what is not the default."""
+    defaults = table.defaults()
     chosen = {
         key: value
         for key, value in stands.parameters.items()
-        if key not in NOT_IN_RECIPES
-        and (key == "augment" or key in space or value != defaults[key])
+        if key not in NOT_IN_RECIPES and (key in always or value != defaults[key])
     }
-    write_recipe(
-        stands.out,
-        chosen,
-        [
-            f"{title}, tuned by dsgrl {importlib.metadata.version('dsgrl')}.",
-            f"Best of {stands.trials} trials ({stands.given_up} given up early): "
-            f"{stands.value:.4f}.",
-            *notes,
-        ],
-    )
+    write_recipe(stands.out, chosen, notes)

@@ -1,0 +1,186 @@
+"""What is lost by choosing without labels: from curves to docs/CHOOSING.md.
+
+A candidate is one setting at one epoch. Validation labels would choose the candidate
+of the highest validation score; a criterion chooses the one it likes best. What is
+lost is the difference of their TEST scores, in points: it can be negative.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.stats import spearmanr
+
+from dsgrl.bench.lines import Line
+
+Row = Mapping[str, float]
+# From the rows of a training and the number of hidden links to the liking for each.
+Liking = Callable[[Sequence[Row], int], list[float]]
+
+MEAN, WORST = "mean", "worst"
+
+
+def _highest(name: str) -> Liking:
+    return lambda rows, _: [row[name] for row in rows]
+
+
+def _nearest(name: str, wanted: float) -> Liking:
+    return lambda rows, _: [-abs(row[name] - wanted) for row in rows]
+
+
+def _lowest_loss(rows: Sequence[Row], _: int) -> list[float]:
+    return [-row.get("loss", math.inf) for row in rows]
+
+
+def _at(epoch: int) -> Liking:
+    return lambda rows, _: [-abs(row["epoch"] - epoch) for row in rows]
+
+
+def _earliest_near_best(name: str) -> Liking:
+    """Like the earliest row within one standard error of the best, else the score."""
+
+    def liking(rows: Sequence[Row], hidden: int) -> list[float]:
+        scores = [row[name] for row in rows]
+        best = max(scores)
+        least = best - math.sqrt(best * (1 - best) / max(hidden, 1))
+        first = next(i for i, score in enumerate(scores) if score >= least)
+        # As good as the best for comparing settings.
+        return [best if i == first else min(s, least) for i, s in enumerate(scores)]
+
+    return liking
+
+
+CRITERIA: dict[str, Liking] = {
+    "held-out links, earliest near the best": _earliest_near_best("link_auc"),
+    "held-out links, the best": _highest("link_auc"),
+    "smoothness over edges": _highest("smoothness"),
+    "neighbours' features predicted": _highest("near_features"),
+    "own features predicted": _highest("own_features"),
+    "effective rank": _highest("effective_rank"),
+    "spectrum slope nearest 1": _nearest("slope", 1.0),
+    "agreement of the views": _highest("agreement"),
+    "matching of the views": _highest("matching"),
+    "stability under lost edges": _highest("stability"),
+    "lowest loss": _lowest_loss,
+    "always epoch 5": _at(5),
+    "always epoch 20": _at(20),
+    "always epoch 100": _at(100),
+    "never trained": _at(0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a criterion is worth.
+
+    Attributes:
+        epochs: per dataset, points lost by choosing the epoch of the default.
+        everything: per dataset, points lost by choosing setting and epoch.
+        correlation: per dataset, rank correlation with the validation score over all
+            settings and epochs.
+    """
+
+    epochs: dict[str, float]
+    everything: dict[str, float]
+    correlation: dict[str, float]
+
+
+def judge_criterion(name: str, lines: Sequence[Line]) -> Judged | None:
+    """Judge a criterion on the curves of one level; None where it has no say."""
+    liking = CRITERIA[name]
+    epochs: dict[str, list[float]] = {}
+    pools: dict[str, list[tuple[float, Row]]] = {}
+    for line in lines:
+        rows = [row for row in line["rows"] if not _is_broken(row)]
+        try:
+            likes = liking(rows, line["hidden"] or 0)
+        except KeyError:
+            return None
+        if line["setting"] == "default":
+            lost = points_lost(list(zip(likes, rows, strict=True)))
+            epochs.setdefault(line["dataset"], []).append(lost)
+        pools.setdefault(line["dataset"], []).extend(zip(likes, rows, strict=True))
+    return Judged(
+        {dataset: statistics.fmean(lost) for dataset, lost in epochs.items()},
+        {dataset: points_lost(pool) for dataset, pool in pools.items()},
+        {dataset: _rank_correlation(pool) for dataset, pool in pools.items()},
+    )
+
+
+def points_lost(candidates: Sequence[tuple[float, Row]]) -> float:
+    """Test score of what validation labels choose less that of what is liked best.
+
+    The first of several equals is taken.
+    """
+    by_labels = max(candidates, key=lambda c: c[1]["val"])[1]
+    liked = max(candidates, key=lambda c: c[0])[1]
+    return by_labels["test"] - liked["test"]
+
+
+def render_choosing(lines: Sequence[Line]) -> str:
+    """Return the tables, one per level."""
+    parts = []
+    for level, title in (
+        ("node", "Nodes"),
+        ("hetero", "Several types of nodes"),
+        ("graph", "Whole graphs"),
+    ):
+        chosen = [line for line in lines if line.get("level") == level]
+        if chosen:
+            parts.append(_table(title, chosen))
+    return "\n".join(parts)
+
+
+def _table(title: str, lines: Sequence[Line]) -> str:
+    datasets = list(dict.fromkeys(line["dataset"] for line in lines))
+    settings = list(dict.fromkeys(line["setting"] for line in lines))
+    judged = {name: judge_criterion(name, lines) for name in CRITERIA}
+    there = {name: result for name, result in judged.items() if result is not None}
+    out = [
+        f"## {title}",
+        "",
+        f"Datasets: {', '.join(datasets)}. Settings: {'; '.join(settings)}.",
+        "",
+        "| criterion | epoch: mean lost | worst | setting and epoch: mean lost | worst "
+        "| rank correlation |",
+        "|---|---|---|---|---|---|",
+    ]
+    ordered = sorted(there.items(), key=lambda item: _mean(item[1].epochs))
+    for name, result in ordered:
+        cells = [name]
+        for lost in (result.epochs, result.everything):
+            worst = max(lost, key=lambda dataset: lost[dataset])
+            cells += [f"{_mean(lost):.2f}", f"{lost[worst]:.2f} ({worst})"]
+        cells.append(f"{_mean(result.correlation):.2f}")
+        out.append("| " + " | ".join(cells) + " |")
+    out += ["", "Points lost per dataset, choosing the epoch of the default:", ""]
+    out.append("| criterion | " + " | ".join(datasets) + " |")
+    out.append("|---" * (len(datasets) + 1) + "|")
+    for name, result in ordered:
+        found = (
+            f"{result.epochs[d]:.2f}" if d in result.epochs else "" for d in datasets
+        )
+        out.append(f"| {name} | " + " | ".join(found) + " |")
+    return "\n".join([*out, ""])
+
+
+def _mean(values: Mapping[str, float]) -> float:
+    return statistics.fmean(values.values())
+
+
+def _rank_correlation(pool: Sequence[tuple[float, Row]]) -> float:
+    likes, scores = [like for like, _ in pool], [row["val"] for _, row in pool]
+    if len(set(likes)) < 2 or len(set(scores)) < 2:
+        return 0.0
+    return float(spearmanr(likes, scores).statistic)
+
+
+def _is_broken(row: Row) -> bool:
+    return any(isinstance(v, float) and math.isnan(v) for v in row.values())
+
+
+def is_curve(line: Mapping[str, Any]) -> bool:
+    """Whether a result line is a curve."""
+    return line.get("suite") == "curves"

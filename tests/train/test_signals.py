@@ -1,0 +1,92 @@
+"""What a graph itself says of an embedding."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from dsgrl.graph import Graph, as_graph
+from dsgrl.methods.base import Method
+from dsgrl.train import seeded
+from dsgrl.train.links import HeldOutLinks
+from dsgrl.train.signals import Signals, predictability, slope
+from dsgrl.typing import LossTerms
+from samples import LEVELS, make_data, make_graphs
+
+
+class Given(Method):
+    """Embeds by a function of the graph."""
+
+    def __init__(self, function: object) -> None:
+        super().__init__()
+        self.function = function
+
+    def embed(self, batch: Graph) -> Tensor:
+        z: Tensor = self.function(batch)  # type: ignore[operator]
+        return z
+
+    def training_loss(self, batch: Graph) -> LossTerms:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_signals__are_finite_numbers_at_every_level(level: str) -> None:
+    graph = as_graph(make_data(level))
+    links = HeldOutLinks(graph.adjacency, 0.3) if graph.ptr is None else None
+    noise = torch.randn(graph.num_rows, 6)
+    found = Signals(graph, links).measure(Given(lambda batch: noise))
+    assert ("link_auc" in found) == (links is not None)
+    assert {"effective_rank", "slope", "stability"} <= found.keys()
+    assert all(torch.isfinite(torch.tensor(value)) for value in found.values())
+
+
+def test_signals__looking_draws_nothing_from_training() -> None:
+    graph = as_graph(make_data("node"))
+    torch.manual_seed(3)
+    wanted = torch.rand(4)
+    torch.manual_seed(3)
+    with seeded(0):
+        Signals(graph, None).measure(Given(lambda batch: batch.x))
+    assert torch.equal(torch.rand(4), wanted)
+
+
+def test_stability__one_for_what_ignores_edges_and_less_for_what_is_them() -> None:
+    graph = as_graph(make_data("node"))
+    signals = Signals(graph, None)
+    unmoved = signals.measure(Given(lambda batch: batch.x))
+    moved = signals.measure(Given(lambda batch: torch.randn(batch.num_nodes, 3)))
+    assert unmoved["stability"] == 1.0
+    assert moved["stability"] < 0.6
+
+
+def test_stability__vectors_that_are_all_alike_tell_nothing() -> None:
+    graph = as_graph(make_data("node"))
+    found = Signals(graph, None).measure(
+        Given(lambda batch: torch.ones(batch.num_nodes, 3))
+    )
+    assert found["stability"] == pytest.approx(1 / graph.num_nodes)
+
+
+def test_own_features__known_to_themselves_and_not_to_noise() -> None:
+    graph = as_graph(make_graphs((9, 5, 12, 7, 6, 10, 8, 11) * 10))
+    signals = Signals(graph, None)
+    target = signals.targets["own_features"]
+    order = signals.orders[0]
+    assert predictability(target, target, order) > 0.9
+    assert predictability(torch.randn(len(target), 3), target, order) < 0.1
+
+
+def test_predictability__ignores_constant_columns_and_too_few_rows() -> None:
+    z = torch.randn(40, 3)
+    target = torch.cat([z[:, :1], torch.ones(40, 1)], dim=1)
+    assert predictability(z, target, torch.arange(40)) > 0.9
+    assert predictability(z, torch.ones(40, 2), torch.arange(40)) == 0.0
+    assert predictability(z[:3], target[:3], torch.arange(3)) == 0.0
+
+
+def test_slope__is_that_of_the_eigenvalues() -> None:
+    rows, _ = torch.linalg.qr(torch.randn(400, 32).double())
+    rows = rows - rows.mean(dim=0)
+    rows, _ = torch.linalg.qr(rows)
+    scale = torch.arange(1, 33).double().pow(-0.75)
+    # Eigenvalues are squares of the scales: they fall as rank ** -1.5.
+    assert slope(rows * scale) == pytest.approx(1.5, abs=0.05)
