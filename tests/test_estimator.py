@@ -263,6 +263,8 @@ EFFECTS: dict[str, Any] = {
     "keep_edges": True,
     "refresh": 1,
     "dropout": 0.1,
+    "edge_drop": 0.5,
+    "feature_mask": 0.5,
     "aggregate": "mean",
     "invariance": "frobenius",
     "regularizer": "orthogonality",

@@ -94,6 +94,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         keep_edges: keep the original edges among the learned ones.
         refresh: training steps between two look-ups of the learned edges.
         dropout: share dropped after each hidden layer while training.
+        edge_drop: share of the edges dropped at every step, drawn anew.
+        feature_mask: share of the input columns hidden at every step, drawn anew.
         aggregate: how the views' embeddings become one: "concat", "mean", "sum".
         invariance: "mse" or "frobenius" (Eq. 1).
         regularizer: "covariance" (Eq. 4) or "orthogonality" (Eq. 7).
@@ -152,6 +154,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         keep_edges: bool = False,
         refresh: int = 5,
         dropout: float = 0.5,
+        edge_drop: float = 0.0,
+        feature_mask: float = 0.0,
         aggregate: AggregateName = "concat",
         invariance: InvarianceName = "mse",
         regularizer: RegularizerName = "covariance",
@@ -195,6 +199,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.keep_edges = keep_edges
         self.refresh = refresh
         self.dropout = dropout
+        self.edge_drop = edge_drop
+        self.feature_mask = feature_mask
         self.aggregate = aggregate
         self.invariance = invariance
         self.regularizer = regularizer

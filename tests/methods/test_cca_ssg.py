@@ -10,10 +10,9 @@ from torch_geometric.data import Data
 from dsgrl.bench.systems import SYSTEMS, labels_of, unlabelled
 from dsgrl.evaluate import evaluate
 from dsgrl.graph import Adjacency, Graph, as_graph
-from dsgrl.graph.adjacency import add_missing_self_loops
 from dsgrl.graph.datasets import load_dataset
 from dsgrl.methods import CCASSGMethod
-from dsgrl.methods.cca_ssg import drop_pairs, mask_columns, number_pairs, unit_columns
+from dsgrl.methods.cca_ssg import unit_columns
 from dsgrl.typing import InputError
 
 
@@ -21,11 +20,6 @@ def build(in_channels: int = 12, **changes: Any) -> CCASSGMethod:
     parameters = {**CCASSGMethod.defaults, "out_channels": 6, **changes}
     CCASSGMethod.check(parameters)
     return CCASSGMethod.from_parameters(parameters, in_channels)
-
-
-def dropped(data: Data, share: float) -> tuple[Adjacency, Adjacency]:
-    graph = add_missing_self_loops(as_graph(data).adjacency)
-    return graph, drop_pairs(graph, number_pairs(graph), share)
 
 
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
@@ -51,7 +45,8 @@ def test_loss__is_the_papers_formula(width: int, community_graph: Data) -> None:
     torch.manual_seed(3)
     terms = method.training_loss(graph).terms
     torch.manual_seed(3)
-    z1, z2 = (method.encoder(*method.view(graph)).double() for _ in range(2))
+    views = [method.perturb(graph) for _ in range(2)]
+    z1, z2 = (method.encoder(view.adjacency, view.x).double() for view in views)
     z1, z2 = (
         (z - z.mean(dim=0)) / z.std(dim=0, correction=0) / math.sqrt(60)
         for z in (z1, z2)
@@ -100,79 +95,6 @@ def test_columns__have_mean_0_and_length_1() -> None:
     assert unit_columns(torch.ones(5, 2)).eq(0).all()
 
 
-def test_view__drops_both_directions_of_an_edge(community_graph: Data) -> None:
-    whole, view = dropped(community_graph, 0.5)
-    matrix = view.to_dense()
-    torch.testing.assert_close(matrix, matrix.t())
-    assert matrix.diagonal().eq(1).all()
-    kept = matrix.count_nonzero() - 60
-    assert 0 < kept < whole.num_edges - 60
-    # Never an edge that was not there.
-    assert (matrix <= whole.to_dense()).all()
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.8])
-def test_view__drops_the_share_asked_for(share: float) -> None:
-    one, other = torch.randint(500, (2, 20_000))
-    edge_index = torch.stack([one, other])
-    data = Data(
-        x=torch.ones(500, 1), edge_index=torch.cat([edge_index, edge_index.flip(0)], 1)
-    )
-    whole, view = dropped(data, share)
-    is_loop = whole.edge_index[0] == whole.edge_index[1]
-    found = view.value[~is_loop].eq(0).double().mean().item()
-    assert found == pytest.approx(share, abs=0.03)
-    assert view.value[is_loop].gt(0).all()
-
-
-def test_view__of_a_directed_graph_has_no_edge_more(tiny_graph: Data) -> None:
-    tiny_graph.edge_index = torch.tensor([[0, 1, 2, 3, 3], [1, 2, 0, 3, 4]])
-    whole, view = dropped(tiny_graph, 0.5)
-    assert (view.to_dense() <= whole.to_dense()).all()
-    assert view.to_dense()[3, 3] == 1
-
-
-def test_view__a_weight_of_zero_is_no_edge(community_graph: Data) -> None:
-    """The encoder sees what it would see had the edges been taken out."""
-    graph = as_graph(community_graph)
-    method = build()
-    view, x = method.view(graph)
-    without = view.select(view.value != 0)
-    assert without.num_edges < view.num_edges
-    torch.testing.assert_close(method.encoder(view, x), method.encoder(without, x))
-
-
-def test_view__two_differ_and_leave_the_graph_alone(community_graph: Data) -> None:
-    graph = as_graph(community_graph)
-    before, x = graph.adjacency.value.clone(), graph.x.clone()
-    method = build()
-    (one, x1), (two, x2) = method.view(graph), method.view(graph)
-    assert not torch.equal(one.value, two.value)
-    assert not torch.equal(x1, x2)
-    assert torch.equal(graph.adjacency.value, before)
-    assert torch.equal(graph.x, x)
-
-
-def test_view__follows_the_graph(community_graph: Data) -> None:
-    graph = as_graph(community_graph)
-    method = build(edge_drop=0.0, feature_mask=0.0)
-    method.view(graph)
-    fewer = graph.adjacency.select(torch.arange(graph.adjacency.num_edges) > 40)
-    other = graph.with_adjacency(fewer)
-    z = method.encoder(*method.view(other))
-    torch.testing.assert_close(z, method.embed(other))
-
-
-def test_mask__takes_whole_columns() -> None:
-    x = 1 + torch.rand(30, 2000)
-    masked = mask_columns(x, 0.2)
-    is_zero = masked.eq(0)
-    assert torch.equal(is_zero.all(dim=0), is_zero.any(dim=0))
-    assert is_zero[0].double().mean().item() == pytest.approx(0.2, abs=0.04)
-    assert torch.equal(masked[~is_zero], x[~is_zero])
-    assert torch.equal(mask_columns(x, 0.0), x)
-
-
 def test_sparse_features__stay_sparse_and_give_the_same(community_graph: Data) -> None:
     x = (torch.rand(60, 12) < 0.2).float()
     dense = Graph(x, as_graph(community_graph).adjacency)
@@ -181,7 +103,7 @@ def test_sparse_features__stay_sparse_and_give_the_same(community_graph: Data) -
     results = []
     for graph in (dense, sparse):
         torch.manual_seed(5)
-        _, features = method.view(graph)
+        features = method.perturb(graph).x
         assert isinstance(features, Adjacency) == (graph is sparse)
         method.zero_grad()
         torch.manual_seed(5)

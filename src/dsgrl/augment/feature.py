@@ -22,6 +22,7 @@ class FeatureAugmenter(nn.Module):
         hidden_channels: width between the layers; `augment_channels` if None.
         num_layers: layers of each network.
         dropout: share dropped after each layer while training.
+        mask: share of the input columns hidden from each view while training.
     """
 
     num_views = 2
@@ -34,6 +35,7 @@ class FeatureAugmenter(nn.Module):
         hidden_channels: int | None = None,
         num_layers: int = 1,
         dropout: float = 0.0,
+        mask: float = 0.0,
     ) -> None:
         super().__init__()
         hidden = [hidden_channels or augment_channels] * (num_layers - 1)
@@ -44,7 +46,7 @@ class FeatureAugmenter(nn.Module):
         self.biases = nn.ParameterList(
             torch.empty(self.num_views, b) for b in widths[1:]
         )
-        self.dropout = dropout
+        self.dropout, self.mask = dropout, mask
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -66,6 +68,11 @@ class FeatureAugmenter(nn.Module):
         """
         dropout = self.dropout if self.training else 0.0
         first, *others = self.weights
+        if self.training and self.mask:
+            # A column that meets no weight is as good as hidden, for one view only.
+            first = (
+                first * (torch.rand(first.shape[:2]) >= self.mask).to(first)[..., None]
+            )
         h = linear(x, first.flatten(1))  # [N, V * D1]: both views in one product
         h = activate(h, self.biases[0].flatten(), dropout=dropout)
         h = h.view(-1, *first.shape[1:])

@@ -17,6 +17,7 @@ class PerTypeAugmenter(nn.Module):
         augment_channels: width D1 of an augmented view.
         num_layers: layers of each network.
         dropout: share dropped after each layer while training.
+        mask: share of the input columns hidden from each view while training.
     """
 
     def __init__(
@@ -26,11 +27,16 @@ class PerTypeAugmenter(nn.Module):
         *,
         num_layers: int = 1,
         dropout: float = 0.0,
+        mask: float = 0.0,
     ) -> None:
         super().__init__()
         self.augmenters = nn.ModuleList(
             FeatureAugmenter(
-                width, augment_channels, num_layers=num_layers, dropout=dropout
+                width,
+                augment_channels,
+                num_layers=num_layers,
+                dropout=dropout,
+                mask=mask,
             )
             for width in in_channels
         )

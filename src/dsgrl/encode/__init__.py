@@ -8,7 +8,7 @@ nodes to graphs. All of them take several views side by side [N, V, C].
 from dsgrl.encode.dense import activate, linear
 from dsgrl.encode.encoder import Encoder, PyGEncoder
 from dsgrl.encode.layers import GCNLayer, GINLayer, GraphLayer, SAGELayer
-from dsgrl.encode.readout import Readout
+from dsgrl.encode.readout import Readout, merge_views
 from dsgrl.encode.relational import RelationalLayer
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "SAGELayer",
     "activate",
     "linear",
+    "merge_views",
 ]

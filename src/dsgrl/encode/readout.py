@@ -1,10 +1,10 @@
-"""From the nodes' vectors to one vector per graph."""
+"""From the nodes' vectors to one vector per graph, from two views to one vector."""
 
 import torch
 from torch import Tensor, nn
 
 from dsgrl.graph import Adjacency, Pattern, propagate
-from dsgrl.typing import ReadoutName
+from dsgrl.typing import AggregateName, ReadoutName
 
 
 class Readout(nn.Module):
@@ -36,6 +36,18 @@ class Readout(nn.Module):
     def extra_repr(self) -> str:
         """Show the kind."""
         return self.kind
+
+
+def merge_views(z: Tensor, kind: AggregateName) -> Tensor:
+    """Make one vector of the views side by side [N, V, D]: AGG of the paper.
+
+    Args:
+        z: one vector per node or graph and view.
+        kind: "concat" [N, V D], "mean" or "sum" [N, D].
+    """
+    if kind == "concat":
+        return z.flatten(1)
+    return z.mean(dim=1) if kind == "mean" else z.sum(dim=1)
 
 
 def _largest(z: Tensor, ptr: Tensor) -> Tensor:

@@ -249,30 +249,22 @@ def _row_sums(adjacency: Adjacency) -> Tensor:
     return zeros.index_add(0, adjacency.pattern.row, adjacency.value)
 
 
-def add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
+def _add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
     """Give a loop of weight 1 to every node that has none; keep those there are.
 
     Several loops of one node add up, where PyG's `gcn_norm` keeps the last of them.
     """
-    num_nodes = adjacency.shape[0]
-    edge_index = adjacency.edge_index
-    nodes = torch.arange(num_nodes, device=adjacency.device)
-    has_loop = torch.zeros(num_nodes, dtype=torch.bool, device=adjacency.device)
-    has_loop[edge_index[0][edge_index[0] == edge_index[1]]] = True
-    missing = nodes[~has_loop]
-    if not missing.numel():
+    pattern, position = adjacency.pattern.with_loops
+    if pattern is adjacency.pattern:
         return adjacency
-    return Adjacency.from_edge_index(
-        torch.cat([edge_index, missing.expand(2, -1)], dim=1),
-        torch.cat([adjacency.value, adjacency.value.new_ones(missing.numel())]),
-        num_nodes=num_nodes,
-    )
+    ones = adjacency.value.new_ones(pattern.col.numel())
+    return Adjacency(pattern, ones.index_copy(0, position, adjacency.value))
 
 
 def _normalize_gcn(adjacency: Adjacency) -> Adjacency:
     cols = adjacency.shape[1]
     if not adjacency.bipartite:
-        adjacency = add_missing_self_loops(adjacency)
+        adjacency = _add_missing_self_loops(adjacency)
         into = outof = _inverse_or_zero(_row_sums(adjacency), 0.5)
     else:
         into = _inverse_or_zero(_row_sums(adjacency), 0.5)

@@ -51,6 +51,26 @@ class Pattern:
         rowptr = count_to_pointer(self.col, self.num_cols)
         return Pattern(rowptr, self.row[self.order], self.num_rows)
 
+    @cached_property
+    def with_loops(self) -> tuple["Pattern", Tensor]:
+        """The pattern with an entry (i, i) for every node, and where ours are in it.
+
+        Those that are there already are kept; if none is missing it is this pattern.
+        """
+        entries = torch.arange(self.col.numel(), device=self.col.device)
+        missing = torch.ones(self.num_rows, dtype=torch.bool, device=self.col.device)
+        missing[self.row[self.row == self.col].long()] = False
+        nodes = missing.nonzero().flatten().to(self.col.dtype)
+        if not nodes.numel():
+            return self, entries
+        row, col = torch.cat([self.row, nodes]), torch.cat([self.col, nodes])
+        order = torch.argsort(row.long() * self.num_cols + col.long(), stable=True)
+        position = torch.empty_like(order)
+        position[order] = torch.arange(order.numel(), device=order.device)
+        rowptr = count_to_pointer(row, self.num_rows).to(self.rowptr.dtype)
+        looped = Pattern(rowptr, col[order], self.num_cols)
+        return looped, position[: entries.numel()]
+
 
 def multiply(
     pattern: Pattern, value: Tensor, h: Tensor, value_by_column: Tensor | None

@@ -9,6 +9,7 @@ from torch import nn
 from dsgrl.augment import (
     FeatureAugmenter,
     FixedTopology,
+    Perturbation,
     PerTypeAugmenter,
     Topology,
     TopologyAugmenter,
@@ -92,6 +93,11 @@ def build_dsgrl(
         topology,
         _build_encoder(parameters, in_channels, schema),
         Readout(parameters["readout"]) if level == "graph" else None,
+        Perturbation(
+            edge_drop=parameters["edge_drop"],
+            # Learned features hide columns themselves, others from each view.
+            feature_mask=0.0 if features else parameters["feature_mask"],
+        ),
         aggregate=parameters["aggregate"],
         objective_options={
             "invariance_form": parameters["invariance"],
@@ -118,6 +124,7 @@ def _build_features(
     options = {
         "num_layers": parameters["augment_layers"],
         "dropout": parameters["dropout"],
+        "mask": parameters["feature_mask"],
     }
     if isinstance(in_channels, int):
         return FeatureAugmenter(in_channels, width, **options)

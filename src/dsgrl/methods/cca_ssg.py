@@ -12,13 +12,12 @@ a lambda of theirs acts as twice that of ours.
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, get_args
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dsgrl.augment import Perturbation
 from dsgrl.encode import Encoder
-from dsgrl.graph import Adjacency, Features, Graph
-from dsgrl.graph.adjacency import add_missing_self_loops
+from dsgrl.graph import Graph
 from dsgrl.methods.baseline import Baseline
 from dsgrl.methods.rules import COUNT, SHARE, WEIGHT, Rule
 from dsgrl.methods.space import Range
@@ -76,10 +75,8 @@ class CCASSGMethod(Baseline):
     ) -> None:
         super().__init__()
         self.encoder = encoder
-        self.edge_drop, self.feature_mask = edge_drop, feature_mask
+        self.perturb = Perturbation(edge_drop=edge_drop, feature_mask=feature_mask)
         self.decorrelation_weight = decorrelation_weight
-        # The graph seen last, with loops, and its pairs: the same at every step.
-        self._seen: tuple[Adjacency, Adjacency, Tensor] | None = None
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any], in_channels: int) -> Self:
@@ -94,18 +91,10 @@ class CCASSGMethod(Baseline):
         own = ("edge_drop", "feature_mask", "decorrelation_weight")
         return cls(encoder, **{name: parameters[name] for name in own})
 
-    def view(self, batch: Graph) -> tuple[Adjacency, Features]:
-        """Draw a random view (A', X')."""
-        if self._seen is None or self._seen[0] is not batch.adjacency:
-            looped = add_missing_self_loops(batch.adjacency)
-            self._seen = (batch.adjacency, looped, number_pairs(looped))
-        _, looped, pair = self._seen
-        dropped = drop_pairs(looped, pair, self.edge_drop)
-        return dropped, mask_columns(batch.x, self.feature_mask)
-
     def training_loss(self, batch: Graph) -> LossTerms:
         """Return the two terms for two fresh views."""
-        h1, h2 = (self.encoder(*self.view(batch)) for _ in range(2))
+        views = [self.perturb(batch) for _ in range(2)]
+        h1, h2 = (self.encoder(view.adjacency, view.x) for view in views)
         z1, z2 = unit_columns(h1), unit_columns(h2)
         one, two = (distance_from_orthonormal(z.t()).square() for z in (z1, z2))
         terms = {
@@ -123,31 +112,3 @@ class CCASSGMethod(Baseline):
 def unit_columns(z: Tensor) -> Tensor:
     """Give every column mean 0 and deviation 1/sqrt(N); a constant one becomes zero."""
     return F.normalize(z - z.mean(dim=0), dim=0, eps=1e-4)
-
-
-def number_pairs(adjacency: Adjacency) -> Tensor:
-    """Number the pair of nodes that each entry joins [E]; of a loop it is 0.
-
-    Args:
-        adjacency: a graph that has loops.
-    """
-    one, other = adjacency.edge_index
-    low, high = torch.minimum(one, other), torch.maximum(one, other)
-    key = torch.where(low == high, -1, low * adjacency.shape[0] + high)
-    pair: Tensor = torch.unique(key, return_inverse=True)[1]
-    return pair
-
-
-def drop_pairs(adjacency: Adjacency, pair: Tensor, share: float) -> Adjacency:
-    """Give some pairs the weight 0, which is no edge; the order of entries stays."""
-    keep = torch.rand(int(pair.max()) + 1) >= share
-    keep[0] = True
-    return adjacency.with_value(adjacency.value * keep.to(pair.device)[pair])
-
-
-def mask_columns(x: Features, share: float) -> Features:
-    """Set some columns to zero; sparse features stay sparse."""
-    keep = (torch.rand(x.shape[1]) >= share).to(x.device)
-    if isinstance(x, Adjacency):
-        return x.with_value(x.value * keep[x.pattern.col])
-    return x * keep

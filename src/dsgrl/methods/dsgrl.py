@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dsgrl.augment import FeatureAugmenter, PerTypeAugmenter, Topology
-from dsgrl.encode import Readout
+from dsgrl.augment import FeatureAugmenter, Perturbation, PerTypeAugmenter, Topology
+from dsgrl.encode import Readout, merge_views
 from dsgrl.graph import Graph
 from dsgrl.methods.base import Method
 from dsgrl.methods.space import DSGRL_SPACE, Range
@@ -25,6 +25,7 @@ class DSGRLMethod(Method):
         topology: learns A' [N, N]; without it both views are on A.
         encoder: embeds a view, (A, X) -> Z [N, ..., D].
         readout: pools the nodes of each graph, if graphs are to be embedded.
+        perturb: weakens the graph at random while training, if at all.
         aggregate: "concat" [N, 2 D], "mean" or "sum" [N, D] of the two embeddings.
         objective_options: weights and forms, passed on to `objective`.
     """
@@ -38,28 +39,31 @@ class DSGRLMethod(Method):
         topology: Topology | None,
         encoder: nn.Module,
         readout: Readout | None = None,
+        perturb: Perturbation | None = None,
         *,
         aggregate: AggregateName = "concat",
         objective_options: dict[str, Any],
     ) -> None:
         super().__init__()
         self.features, self.topology, self.encoder = features, topology, encoder
-        self.readout, self.aggregate = readout, aggregate
-        self.objective_options = objective_options
+        self.readout, self.perturb = readout, perturb or Perturbation()
+        self.aggregate, self.options = aggregate, objective_options
 
     def views(self, batch: Graph) -> list[tuple[Any, Any]]:
         """Make the two views (A, X1) and (A', X2)."""
-        x1 = x2 = batch.x
+        weak = self.perturb(batch)
+        x1 = x2 = weak.x
         if self.features is not None:
             x1, x2 = self.features(batch.x).unbind(dim=1)
-        learned = batch.adjacency if self.topology is None else self.topology(batch)
-        return [(batch.adjacency, x1), (learned, x2)]
+        learned = weak.adjacency if self.topology is None else self.topology(batch)
+        return [(weak.adjacency, x1), (learned, x2)]
 
     def encode(self, batch: Graph) -> Tensor:
         """Embed both views, Z1 and Z2 side by side [N, V, D], or one row per graph."""
         if self.topology is None and self.features is not None:
             # Both views in one pass over the edges.
-            z: Tensor = self.encoder(batch.adjacency, self.features(batch.x))
+            edges = self.perturb(batch).adjacency
+            z: Tensor = self.encoder(edges, self.features(batch.x))
         else:
             z = torch.stack([self.encoder(*view) for view in self.views(batch)], dim=1)
         return z if self.readout is None else self.readout(z, batch.ptr)
@@ -68,13 +72,9 @@ class DSGRLMethod(Method):
         """Return the terms of Eq. 6, the mean over the types of nodes."""
         kinds = [z for z in batch.split(self.encode(batch)) if len(z)]
         weights = [] if self.features is None else self.features.stacked_weights()
-        options = self.objective_options
-        losses = [objective(z[:, 0], z[:, 1], weights, **options) for z in kinds]
+        losses = [objective(z[:, 0], z[:, 1], weights, **self.options) for z in kinds]
         return LossTerms(mean_terms(losses), z=kinds[0][:, 0].detach())
 
     def embed(self, batch: Graph) -> Tensor:
         """Return Z = AGG(Z1, Z2)."""
-        z = self.encode(batch)
-        if self.aggregate == "concat":
-            return z.flatten(1)
-        return z.mean(dim=1) if self.aggregate == "mean" else z.sum(dim=1)
+        return merge_views(self.encode(batch), self.aggregate)

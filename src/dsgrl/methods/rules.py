@@ -103,6 +103,8 @@ RULES: dict[str, Rule] = {
         "'auto' or a whole number from 0",
     ),
     "dropout": SHARE,
+    "edge_drop": SHARE,
+    "feature_mask": SHARE,
     "holdout": (
         lambda value: _is_number(value) and 0 < value < 1,
         "a share between 0 and 1",

@@ -1,0 +1,89 @@
+"""Views weakened at random while training: fewer edges, hidden columns."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from dsgrl.graph import Adjacency, Features, Graph, Relations
+
+
+class Perturbation(nn.Module):
+    """Leaves out some edges and columns while training.
+
+    Args:
+        edge_drop: share of the edges dropped, both directions together.
+        feature_mask: share of the feature columns set to zero.
+    """
+
+    def __init__(self, *, edge_drop: float = 0.0, feature_mask: float = 0.0) -> None:
+        super().__init__()
+        self.edge_drop, self.feature_mask = edge_drop, feature_mask
+
+    def forward(self, batch: Graph) -> Graph:
+        """Draw a weakened graph from torch's global generator."""
+        if not self.training:
+            return batch
+        if self.edge_drop:
+            batch = replace(
+                batch, adjacency=drop_edges(batch.adjacency, self.edge_drop)
+            )
+        if self.feature_mask:
+            batch = replace(batch, x=mask_columns(batch.x, self.feature_mask))
+        return batch
+
+    def extra_repr(self) -> str:
+        """Show the shares."""
+        return f"edge_drop={self.edge_drop}, feature_mask={self.feature_mask}"
+
+
+def drop_edges(adjacency: Any, share: float) -> Any:
+    """Give some edges the weight 0, which is no edge; the order of entries stays.
+
+    All entries that join the same two nodes, in either direction and in every relation,
+    share their fate. Self-loops stay.
+
+    Args:
+        adjacency: an `Adjacency` [N, N], or `Relations`.
+        share: chance of a pair of nodes to lose its edges.
+    """
+    salt = torch.randint(2**62, ())
+    num_nodes = adjacency.shape[0]
+    parts = []
+    for part, source, target in adjacency.parts():
+        one, other = part.pattern.col.long() + source, part.pattern.row.long() + target
+        low, high = torch.minimum(one, other), torch.maximum(one, other)
+        number = scatter_number(low * num_nodes + high, salt.to(low.device))
+        keep = (number >= share) | (low == high)
+        parts.append(part.with_value(part.value * keep))
+    changed: Adjacency | Relations = adjacency.with_parts(parts)
+    return changed
+
+
+def scatter_number(key: Tensor, salt: Tensor) -> Tensor:
+    """Turn whole numbers into numbers from 0 to below 1 that look random.
+
+    Equal keys give equal numbers, so that the two directions of an edge need not know
+    of each other; another salt gives others. Multiplications of 64 bits wrap around.
+    """
+    x = (key ^ salt) * 6364136223846793005
+    x = (x ^ ((x >> 31) & 0x1FFFFFFFF)) * 1442695040888963407
+    x = x ^ ((x >> 29) & 0x7FFFFFFFF)
+    return (x & 0xFFFFFFFF).double() / 2**32
+
+
+def mask_columns(
+    x: Features | tuple[Features, ...], share: float
+) -> Features | tuple[Features, ...]:
+    """Set some columns to zero, of every node type; sparse features stay sparse."""
+    if isinstance(x, tuple):
+        return tuple(_mask_table(table, share) for table in x)
+    return _mask_table(x, share)
+
+
+def _mask_table(x: Features, share: float) -> Features:
+    keep = (torch.rand(x.shape[1]) >= share).to(x.device)
+    if isinstance(x, Adjacency):
+        return x.with_value(x.value * keep[x.pattern.col])
+    return x * keep
