@@ -128,3 +128,13 @@ def test_check_parameters__has_a_rule_for_every_parameter() -> None:
 
     unchecked = DSGRL().get_params(deep=False).keys() - RULES.keys()
     assert unchecked == {"device", "verbose"}
+
+
+def test_views__lose_different_edges_while_training_only(community_graph: Data) -> None:
+    graph = as_graph(community_graph)
+    parameters = {**DSGRL().get_params(deep=False), "edge_drop": 0.5}
+    method = build_dsgrl(parameters, 12)
+    (one, _), (two, _) = method.train().views(graph)
+    assert not torch.equal(one.value, two.value)
+    (one, _), (two, _) = method.eval().views(graph)
+    assert one is two is graph.adjacency

@@ -21,11 +21,16 @@ class Perturbation(nn.Module):
         super().__init__()
         self.edge_drop, self.feature_mask = edge_drop, feature_mask
 
+    @property
+    def drops_edges(self) -> bool:
+        """Whether two draws differ in their edges."""
+        return self.training and self.edge_drop > 0
+
     def forward(self, batch: Graph) -> Graph:
         """Draw a weakened graph from torch's global generator."""
         if not self.training:
             return batch
-        if self.edge_drop:
+        if self.drops_edges:
             batch = replace(
                 batch, adjacency=drop_edges(batch.adjacency, self.edge_drop)
             )

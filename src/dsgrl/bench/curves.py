@@ -50,9 +50,9 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
         {"covariance_weight": 0.1},
         {"covariance_weight": 4.0},
         {"lr": 0.005},
-        {"dropout": 0.2},
         {"out_channels": 64},
-        {"num_layers": 1},
+        {"edge_drop": 0.5},
+        {"weight_decay": 0.0001},
     ),
     "graph": (
         {},

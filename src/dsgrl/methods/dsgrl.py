@@ -51,19 +51,19 @@ class DSGRLMethod(Method):
 
     def views(self, batch: Graph) -> list[tuple[Any, Any]]:
         """Make the two views (A, X1) and (A', X2)."""
-        weak = self.perturb(batch)
-        x1 = x2 = weak.x
+        one, two = self.perturb(batch), self.perturb(batch)
+        x1, x2 = one.x, two.x
         if self.features is not None:
             x1, x2 = self.features(batch.x).unbind(dim=1)
-        learned = weak.adjacency if self.topology is None else self.topology(batch)
-        return [(weak.adjacency, x1), (learned, x2)]
+        learned = two.adjacency if self.topology is None else self.topology(batch)
+        return [(one.adjacency, x1), (learned, x2)]
 
     def encode(self, batch: Graph) -> Tensor:
         """Embed both views, Z1 and Z2 side by side [N, V, D], or one row per graph."""
-        if self.topology is None and self.features is not None:
+        same_edges = self.topology is None and not self.perturb.drops_edges
+        if same_edges and self.features is not None:
             # Both views in one pass over the edges.
-            edges = self.perturb(batch).adjacency
-            z: Tensor = self.encoder(edges, self.features(batch.x))
+            z: Tensor = self.encoder(batch.adjacency, self.features(batch.x))
         else:
             z = torch.stack([self.encoder(*view) for view in self.views(batch)], dim=1)
         return z if self.readout is None else self.readout(z, batch.ptr)
