@@ -5,24 +5,27 @@ from typing import Literal
 Range = tuple[float, float, Literal["linear", "log"]]
 
 DSGRL_SPACE: dict[str, Range] = {
-    "augment_channels": (64, 512, "log"),
-    "num_layers": (1, 3, "linear"),
-    "dropout": (0.0, 0.9, "linear"),
-    "lr": (1e-4, 1e-1, "log"),
-    "invariance_weight": (0.01, 1.0, "log"),
-    "covariance_weight": (0.01, 1.0, "log"),
+    "out_channels": (64, 256, "log"),
+    "num_layers": (1, 2, "linear"),
+    "dropout": (0.0, 0.7, "linear"),
+    "edge_drop": (0.0, 0.7, "linear"),
+    "feature_mask": (0.0, 0.5, "linear"),
+    "lr": (3e-4, 1e-2, "log"),
+    "weight_decay": (1e-7, 1e-3, "log"),
+    "invariance_weight": (0.1, 3.0, "log"),
+    "covariance_weight": (0.1, 10.0, "log"),
 }
-# Graph-level training takes few epochs of many batches, and the paper's weights are
-# of another order there.
+# Graph-level training takes few epochs of many batches, and deeper encoders pay.
 GRAPH_SPACE: dict[str, Range] = {
-    "num_layers": (1, 4, "linear"),
-    "out_channels": (32, 64, "linear"),
+    "out_channels": (32, 256, "log"),
+    "num_layers": (1, 5, "linear"),
     "epochs": (1, 20, "log"),
-    "invariance_weight": (1.0, 100.0, "log"),
-    "variance_weight": (1.0, 100.0, "log"),
-    "covariance_weight": (1.0, 100.0, "log"),
+    "batch_size": (32, 256, "log"),
 }
-FEATURE_SPACE: dict[str, Range] = {"orthogonality_weight": (0.0, 1.0, "linear")}
+FEATURE_SPACE: dict[str, Range] = {
+    "augment_channels": (64, 512, "log"),
+    "orthogonality_weight": (0.0, 1.0, "linear"),
+}
 TOPOLOGY_SPACE: dict[str, Range] = {"edges_per_node": (4, 64, "log")}
 
 
