@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from dsgrl.cli import main
+from dsgrl.cli import Once, main
 from samples import AUGMENTS, LEVELS
 
 levels = pytest.mark.parametrize("level", LEVELS)
@@ -251,3 +251,14 @@ def test_embed_and_transform__real_data(run: Run, level: str, augment: str) -> N
     again = run(f"transform {name} -o again.parquet --model model")
     assert again.code == 0, again.err
     np.testing.assert_allclose(read("again.parquet")[1], z, rtol=1e-4, atol=1e-5)
+
+
+def test_notices__are_told_once(run: Run) -> None:
+    """Each fit of a search says the same of the same data."""
+    Path("edges.csv").write_text("source,target\n0,1\n1,2\n2,0\n2,3\n")
+    told = run("embed edges.csv -o z.npy --epochs 1").err
+    assert told.count("no node features") == 1
+    once = Once()
+    record = logging.makeLogRecord({"msg": "the graph has %d columns", "args": (3,)})
+    other = logging.makeLogRecord({"msg": "the graph has %d columns", "args": (4,)})
+    assert [once.filter(r) for r in (record, record, other)] == [True, False, True]

@@ -59,6 +59,7 @@ CRITERIA: dict[str, Liking] = {
     "neighbours' features predicted": _highest("near_features"),
     "own features predicted": _highest("own_features"),
     "effective rank": _highest("effective_rank"),
+    "steepest spectrum": _highest("slope"),
     "spectrum slope nearest 1": _nearest("slope", 1.0),
     "agreement of the views": _highest("agreement"),
     "matching of the views": _highest("matching"),

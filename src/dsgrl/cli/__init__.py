@@ -81,9 +81,28 @@ def _options(
     """Take the options before the command."""
 
 
+class Once(logging.Filter):
+    """Lets every notice pass once: a search fits the same data many times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether this one is new."""
+        text = record.getMessage()
+        is_new = text not in self.told
+        self.told.add(text)
+        return is_new
+
+
 def main() -> None:
     """Run a command; a user's mistake is one line and exit 2, never a traceback."""
     logging.basicConfig(format="dsgrl: %(message)s", level=logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        # Not those of a program that calls this one, e.g. of a test.
+        if type(handler) is logging.StreamHandler:
+            handler.filters[:] = [Once()]
     try:
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except InputError as error:
