@@ -36,10 +36,11 @@ format: $(READY)
 golden: $(READY)
 	$(BIN)/python scripts/golden.py
 
-# Fill the README's tables and docs/RESULTS.md from results/.
+# Fill the README's tables, docs/RESULTS.md and docs/DIFFERENCES.md from results/.
 readme: $(READY)
 	$(BIN)/python scripts/readme.py
 	$(BIN)/python scripts/results.py
+	$(BIN)/python scripts/differences.py
 
 # torch comes first and pinned: unpinned, pip takes a build of several gigabytes.
 $(READY): pyproject.toml constraints.txt

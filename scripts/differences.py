@@ -1,35 +1,66 @@
-"""Explain, by measurement, where the paper's recipe misses the paper's numbers.
+"""Write docs/DIFFERENCES.md from the recorded result lines: `make readme`.
 
-`python scripts/differences.py` writes docs/DIFFERENCES.md from the recorded lines
-(`make readme`); with `--measure` it first records what is missing, one fit at a time.
+With `--measure`, record first what is missing of it in results/differences.jsonl: the
+paper's recipe again, one thing changed each time, one fit at a time.
 """
 
 import argparse
 import logging
 from pathlib import Path
 
-from dsgrl.bench.differences import find_gaps
+from dsgrl.bench.changes import Variant, affordable, plan
+from dsgrl.bench.differences import Gap, find_gaps
+from dsgrl.bench.differences_page import render_page
 from dsgrl.bench.lines import read_lines
 from dsgrl.bench.variants import measure
 
 ROOT = Path(__file__).parent.parent
+# Result files that hold cells of `dsgrl bench nodes|graphs|hetero`.
 FILES = ("nodes.jsonl", "graphs.jsonl", "hetero.jsonl")
+VARIANTS = ROOT / "results" / "differences.jsonl"
+
 logger = logging.getLogger("differences")
+
+
+def render() -> str:
+    """Return the page."""
+    paths = [ROOT / "results" / name for name in FILES]
+    gaps = find_gaps(read_lines(path for path in paths if path.exists()))
+    return render_page(gaps, read_lines([VARIANTS]) if VARIANTS.exists() else [])
+
+
+def record(options: argparse.Namespace) -> None:
+    """Measure what is missing; a line per score."""
+
+    def chosen(gap: Gap) -> list[Variant]:
+        if options.fits is None:
+            return affordable(gap)
+        return [variant for variant in plan(gap) if variant.fit in options.fits]
+
+    paths = [*(ROOT / "results" / name for name in FILES), *options.lines]
+    gaps = find_gaps(read_lines(path for path in paths if path.exists()))
+    if options.cells is not None:
+        gaps = [gap for gap in gaps if f"{gap.dataset}/{gap.method}" in options.cells]
+    for line in measure(
+        gaps, results=options.results, chosen=chosen, on_start=logger.info
+    ):
+        logger.info("    %s: %.1f", line["variant"], line["mean"])
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--measure", action="store_true")
-    parser.add_argument("--lines", type=Path, nargs="*", default=[])
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--measure", action="store_true", help="record what is missing")
+    parser.add_argument(
+        "--lines", type=Path, nargs="*", default=[], help="more files of result lines"
+    )
+    parser.add_argument("--cells", nargs="*", help="DATASET/METHOD; all if not given")
+    parser.add_argument(
+        "--fits", nargs="*", help="keys of FITS; if not given, what there is time for"
+    )
+    parser.add_argument("--results", type=Path, default=VARIANTS)
     options = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    paths = [ROOT / "results" / name for name in FILES] + options.lines
-    gaps = find_gaps(read_lines(p for p in paths if p.exists()))
-    for gap in gaps:
-        logger.info("%s %s %s %.1f %.1f %+.1f (%s s)", gap.dataset, gap.method, gap.title, gap.ours, gap.paper, gap.points, gap.line["fit_seconds"])
-    if options.only:
-        gaps = [g for g in gaps if f"{g.dataset}/{g.method}" in options.only]
     if options.measure:
-        for line in measure(gaps, results=options.results, on_start=logger.info):
-            logger.info("   %s: %.1f (val %.1f) %.1fs", line["variant"], line["mean"], line["val_mean"], line["fit_seconds"])
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+        record(options)
+    if options.results == VARIANTS:
+        (ROOT / "docs" / "DIFFERENCES.md").write_text(render())

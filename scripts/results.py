@@ -23,7 +23,8 @@ datasets, chosen without labels; `paper` is the paper's appendix. Nodes: ten
 stratified 5/15/80 splits. Graphs: the ten public folds. IMDB: 20 to 80 % of the test
 nodes, ten draws. Everything about the probe is chosen on validation rows. Random-F,
 Random-T (the untrained models) and raw features are our controls under the same
-protocol. A cell that is not there has not been run.
+protocol. A cell that is not there has not been run. What explains numbers more than two
+points from the paper's: [DIFFERENCES.md](DIFFERENCES.md).
 
 """
 

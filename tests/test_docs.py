@@ -119,3 +119,8 @@ def test_readme__numbers_are_those_of_the_recorded_runs() -> None:
 
 def test_results__are_those_of_the_recorded_runs() -> None:
     assert (ROOT / "docs/RESULTS.md").read_text() == load_script("results").render()
+
+
+def test_differences__are_those_of_the_recorded_runs() -> None:
+    page = (ROOT / "docs/DIFFERENCES.md").read_text()
+    assert page == load_script("differences").render()

@@ -20,6 +20,7 @@ from dsgrl.bench.suites import SUITES
 Config = dict[str, Any]
 # Seconds of a fit beyond which fewer variants are measured, and beyond which fewest.
 LONG, VERY_LONG, TOO_LONG = 12, 60, 150
+FIRST_SPLIT = "first split"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +36,11 @@ class Fit:
     config: Callable[[Config], Config] = field(default=lambda _: {})
     data: Callable[[list[Any]], list[Any]] | None = None
     change: Change | None = None
+
+    def changes(self, config: Config) -> bool:
+        """Whether it differs from the recipe at all."""
+        other = any(config[key] != value for key, value in self.config(config).items())
+        return other or self.data is not None or self.change is not None
 
 
 def _set(**settings: Any) -> Fit:
@@ -230,10 +236,12 @@ def plan(gap: Gap) -> list[Variant]:
         )
         for seed in ("", ", seed 1", ", seed 2")
     ]
+    config = gap.line["config"]
+    changing = [name for name in models if FITS[name].changes(config)]
     return [
         *_probes(*_JUDGED[level]),
         programs[0],
-        *_models(*models),
+        *_models(*changing),
         *programs[1:],
     ]
 
@@ -241,11 +249,66 @@ def plan(gap: Gap) -> list[Variant]:
 def affordable(gap: Gap) -> list[Variant]:
     """Take those variants of a gap that a fit of its length leaves time for."""
     seconds, variants = float(gap.line["fit_seconds"]), plan(gap)
-    if seconds > TOO_LONG:
-        return [each for each in variants if each.name == "first split"]
     fits = list(dict.fromkeys(each.fit for each in variants))
-    if seconds > VERY_LONG:
-        fits = ["paper", *(fit for fit in fits if fit in ("lr / 10", "node program"))]
+    if seconds > TOO_LONG:
+        fits = ["no orthogonality", "fifth of the epochs"]
+    elif seconds > VERY_LONG:
+        fits = ["paper", "lr / 10", "node program", "graph program"]
     elif seconds > LONG:
         fits = fits[: fits.index("seed 1") + 1]
-    return [each for each in variants if each.fit in fits]
+    # The first split needs no fit.
+    return [each for each in variants if each.fit in fits or each.name == FIRST_SPLIT]
+
+
+# What each variant changes, for people. "P" marks what the authors' program does.
+WORDS = {
+    "strength 1": "the probe's strength is 1, columns standardised, one class against "
+    "the rest: nothing is chosen (P, graphs)",
+    "raw columns": "the probe's strength is 1, columns as they are",
+    "100 steps": "the probe is a linear layer, columns as they are, a hundred steps of "
+    "Adam at 0.01; validation chooses the step (P, nodes)",
+    "judged rows choose": "the same, but the rows that are judged choose the step "
+    "(P, IMDB)",
+    "first split": "the first split alone (P, nodes)",
+    "balanced": "training rows divided equally among the classes (P, nodes)",
+    "shuffled rows": "rows in another order than the public folds mean (P, graphs)",
+    "seed 1": "another seed of the model",
+    "seed 2": "another seed of the model",
+    "features as they are": "no scaling of feature columns (P, graphs: untrained, its "
+    "batch norms do nothing yet)",
+    "standardised features": "feature columns of mean 0 and deviation 1",
+    "ones as features": "1 for every node in place of the degree profile (P, unless "
+    "asked for a profile)",
+    "shares of the degree profile": "plain degrees, each row divided by its sum (P, if "
+    "asked for a profile), in place of logarithms",
+    "atom numbers as features": "the number of the atom's kind, one column (as the "
+    "paper's F = 1 says), in place of one column for each (P)",
+    "labels without attributes": "3 columns of labels in place of 21 columns",
+    "small weights": "augmenters start with the weights of `torch.nn.Linear` (P)",
+    "linear augmenters": "no ReLU in the augmenters (P, nodes)",
+    "norms inside layers": "batch norm and ReLU behind both maps of every GIN layer "
+    "and augmenter, and one more map at the end (P, graphs)",
+    "one layer less": "the last layer is left out (P, IMDB)",
+    "same start": "both augmenters start with the same weights (P, graphs)",
+    "unit rows": "Eq. 5 with rows of unit length (P)",
+    "no orthogonality": "without Eq. 5 (lambda = 0)",
+    "dropout 0.5": "dropout 0.5 whatever the recipe says (P, graphs)",
+    "no dropout": "dropout 0",
+    "lr / 10": "a tenth of the learning rate",
+    "fifth of the epochs": "a fifth of the epochs, one at least",
+    "Frobenius norm": "Eq. 1 as in the text",
+    "orthogonality form": "Eq. 7 in place of Eq. 4, as in the appendix (nodes)",
+    "standardised embeddings": "embeddings standardised inside the objective",
+    "last layer": 'jump = "last" in place of the sum of the layers',
+    "batch norm": "batch norm between the layers",
+    "unweighted edges": "learned edges all weigh 1, so nothing of them is learned (P)",
+    "largest pairs": "the most similar pairs of all, also across the graphs of a "
+    "batch, in place of every row's (P)",
+    "cosine": "cosine in place of the inner product",
+    "keep_edges turned": "original edges kept where the recipe drops them, or dropped",
+    "one edge for each": "as many learned edges as the graph has",
+    "program": "all of P at once, but for when it stops (nodes: when a validation "
+    "score no longer rises) and Eq. 5 on biases",
+    "program, seed 1": "the same, another seed",
+    "program, seed 2": "the same, another seed",
+}

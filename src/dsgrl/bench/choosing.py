@@ -38,22 +38,33 @@ def _at(epoch: int) -> Liking:
     return lambda rows, _: [-abs(row["epoch"] - epoch) for row in rows]
 
 
-def _earliest_near_best(name: str) -> Liking:
-    """Like the earliest row within one standard error of the best, else the score."""
+def _first_near_best(scores: Sequence[float], hidden: int) -> int:
+    """Return the earliest row whose AUC is within one standard error of the best."""
+    best = max(scores)
+    least = best - math.sqrt(best * (1 - best) / max(hidden, 1))
+    return next(i for i, score in enumerate(scores) if score >= least)
 
-    def liking(rows: Sequence[Row], hidden: int) -> list[float]:
-        scores = [row[name] for row in rows]
-        best = max(scores)
-        least = best - math.sqrt(best * (1 - best) / max(hidden, 1))
-        first = next(i for i, score in enumerate(scores) if score >= least)
-        # As good as the best for comparing settings.
-        return [best if i == first else min(s, least) for i, s in enumerate(scores)]
 
-    return liking
+def _only(chosen: int, scores: Sequence[float]) -> list[float]:
+    """Like one row as much as the best, for comparing settings, and no other."""
+    return [max(scores) if i == chosen else -math.inf for i in range(len(scores))]
+
+
+def _links(rows: Sequence[Row], hidden: int) -> list[float]:
+    scores = [row["link_auc"] for row in rows]
+    return _only(_first_near_best(scores, hidden), scores)
+
+
+def _links_or_spectrum(rows: Sequence[Row], hidden: int) -> list[float]:
+    scores = [row["link_auc"] for row in rows]
+    slopes = [row["slope"] for row in rows]
+    turn = slopes.index(max(slopes))
+    return _only(min(turn, _first_near_best(scores, hidden)), scores)
 
 
 CRITERIA: dict[str, Liking] = {
-    "held-out links, earliest near the best": _earliest_near_best("link_auc"),
+    "held-out links or steepest spectrum, the earlier": _links_or_spectrum,
+    "held-out links, earliest near the best": _links,
     "held-out links, the best": _highest("link_auc"),
     "smoothness over edges": _highest("smoothness"),
     "neighbours' features predicted": _highest("near_features"),
@@ -172,7 +183,8 @@ def _mean(values: Mapping[str, float]) -> float:
 
 
 def _rank_correlation(pool: Sequence[tuple[float, Row]]) -> float:
-    likes, scores = [like for like, _ in pool], [row["val"] for _, row in pool]
+    told = [(like, row) for like, row in pool if like > -math.inf]
+    likes, scores = [like for like, _ in told], [row["val"] for _, row in told]
     if len(set(likes)) < 2 or len(set(scores)) < 2:
         return 0.0
     return float(spearmanr(likes, scores).statistic)

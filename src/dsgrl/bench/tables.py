@@ -156,7 +156,7 @@ def _paper_table(
     head = ["", "System", "Whose", *(column["title"] for column in table["columns"])]
     if table.get("systems_across"):
         head, *body = (list(row) for row in zip(head, *body, strict=True))
-    return f"### {table['title']}\n\n{_markdown(head, body)}"
+    return f"### {table['title']}\n\n{markdown(head, body)}"
 
 
 def _other_table(suite: str, columns: Sequence[Column], results: _Results) -> str:
@@ -165,7 +165,7 @@ def _other_table(suite: str, columns: Sequence[Column], results: _Results) -> st
     )
     body = _own_rows(columns, results, without=set())
     head = ["System", "Whose", *titles]
-    return f"### Suite {suite}: not in the paper\n\n{_markdown(head, body)}"
+    return f"### Suite {suite}: not in the paper\n\n{markdown(head, body)}"
 
 
 def _paper_rows(
@@ -225,6 +225,7 @@ def _ours(recipe: str) -> str:
     return f"ours ({recipe})"
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table: its head, then its rows."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,229 @@
+"""Measures what explains a gap: the paper's recipe again, one thing changed each time.
+
+Nothing is chosen by these scores: they only say where a difference comes from.
+"""
+
+import importlib.metadata
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dsgrl.bench.cells import git_revision
+from dsgrl.bench.changes import (
+    FIRST_SPLIT,
+    FITS,
+    PROGRAM_DATA,
+    Config,
+    Fit,
+    Variant,
+    affordable,
+)
+from dsgrl.bench.differences import RECIPE, SUITE, Gap
+from dsgrl.bench.judges import JUDGES
+from dsgrl.bench.lines import Line, append_line, open_results
+from dsgrl.bench.program import graph_program
+from dsgrl.bench.suites import make_request
+from dsgrl.bench.systems import labels_of, masks_of, unlabelled
+from dsgrl.estimator import TRAINING
+from dsgrl.evaluate import protocol_splits
+from dsgrl.graph import Graph
+from dsgrl.graph.datasets import DATASETS, load_dataset
+from dsgrl.graph.prepare import Preparation
+from dsgrl.methods import build_dsgrl
+from dsgrl.methods.base import Method
+from dsgrl.train import TrainConfig, seeded, train
+from dsgrl.train.allocator import kept_memory
+from dsgrl.train.loop import DivergenceError
+from dsgrl.train.memory import pick_search
+from dsgrl.typing import FloatArray
+
+logger = logging.getLogger(__name__)
+
+
+def measure(
+    gaps: Sequence[Gap],
+    *,
+    results: Path,
+    folder: Path | None = None,
+    chosen: Callable[[Gap], Iterable[Variant]] = affordable,
+    on_start: Callable[[str], None] | None = None,
+) -> Iterator[Line]:
+    """Measure the variants that are not in the results file yet, short fits first.
+
+    Args:
+        gaps: what to explain.
+        results: file to append the lines to.
+        folder: where datasets live.
+        chosen: which variants to measure.
+        on_start: told what is being fitted.
+    """
+    known = {_key(line) for line in open_results(results)}
+    for (dataset, method), group in _by_model(gaps).items():
+        wanted = [each for each in chosen(group[0])]
+        data = None
+        for fit, variants in _by_fit(wanted).items():
+            missing = [
+                (gap, each)
+                for gap in group
+                for each in variants
+                if (*gap.key, each.name) not in known
+            ]
+            if not missing:
+                continue
+            if data is None:
+                data = load_dataset(dataset, folder)
+            if on_start:
+                on_start(f"{dataset} {method}: {fit}")
+            try:
+                lines = _measure(missing, fit, data, folder)
+            except DivergenceError as error:
+                logger.warning("%s %s, %s: %s", dataset, method, fit, error)
+                continue
+            for line in lines:
+                append_line(results, line)
+                yield line
+
+
+def _by_model(gaps: Sequence[Gap]) -> dict[tuple[str, str], list[Gap]]:
+    groups: dict[tuple[str, str], list[Gap]] = {}
+    for gap in sorted(gaps, key=lambda each: float(each.line["fit_seconds"])):
+        groups.setdefault((gap.dataset, gap.method), []).append(gap)
+    return groups
+
+
+def _by_fit(variants: Iterable[Variant]) -> dict[str, list[Variant]]:
+    groups: dict[str, list[Variant]] = {}
+    for variant in variants:
+        # What is in the recorded line already needs no fit.
+        fit = "recorded" if variant.name == FIRST_SPLIT else variant.fit
+        groups.setdefault(fit, []).append(variant)
+    return groups
+
+
+def _key(line: Line) -> tuple[str, ...]:
+    names = ("dataset", "method", "beside", "metric", "variant")
+    return tuple(str(line.get(name)) for name in names)
+
+
+def _measure(
+    missing: Sequence[tuple[Gap, Variant]], fit: str, data: Any, folder: Path | None
+) -> list[Line]:
+    if fit == "recorded":
+        return [_first_split(gap, variant) for gap, variant in missing]
+    gap = missing[0][0]
+    start = time.perf_counter()
+    z, config = embed(gap, FITS[fit], data, folder)
+    seconds = time.perf_counter() - start
+    target = DATASETS[gap.dataset].target
+    y, masks = labels_of(data, target), masks_of(data, target)
+    lines = []
+    for gap, variant in missing:
+        judge = JUDGES[variant.judge]
+        protocol = judge.protocol or str(gap.line["protocol"])
+        splits = protocol_splits(
+            protocol, y, masks=masks, dataset=gap.dataset, folder=folder
+        )
+        start = time.perf_counter()
+        judged = judge.score(z, y, splits, protocol, str(gap.line["metric"]))
+        lines.append(
+            {
+                **_names(gap, variant),
+                "protocol": protocol,
+                **judged,
+                "epochs": config["epochs"],
+                "fit_seconds": round(seconds, 3),
+                "probe_seconds": round(time.perf_counter() - start, 3),
+                "seconds_per_epoch": None,
+                "config": config,
+                "seed": config["random_state"],
+                "version": importlib.metadata.version("dsgrl"),
+                "git": git_revision(),
+            }
+        )
+    return lines
+
+
+def _names(gap: Gap, variant: Variant) -> Line:
+    """Return how a variant's line is told from others."""
+    return {
+        "suite": SUITE,
+        "dataset": gap.dataset,
+        "method": gap.method,
+        "variant": variant.name,
+        "beside": gap.line["protocol"],
+        "metric": gap.line["metric"],
+        "recipe": f"{RECIPE}, {variant.name}",
+    }
+
+
+def _first_split(gap: Gap, variant: Variant) -> Line:
+    first = gap.line["scores"][:1]
+    return {
+        **gap.line,
+        **_names(gap, variant),
+        "mean": first[0],
+        "std": 0.0,
+        "n": 1,
+        "scores": first,
+    }
+
+
+def embed(
+    gap: Gap, fit: Fit, data: Any, folder: Path | None
+) -> tuple[FloatArray, Config]:
+    """Fit the paper's recipe with one change; return vectors and parameters."""
+    request = make_request(
+        gap.suite, [gap.dataset], [gap.method], RECIPE, {}, None, folder
+    )
+    config = request.plan(gap.dataset, gap.method, 0).config
+    own = {"epochs": config["epochs"]} if not config["epochs"] else {}
+    config = {**config, **fit.config(config), **own}
+    data = unlabelled(data)
+    change = fit.data
+    if fit.change is graph_program:
+        change = PROGRAM_DATA.get(gap.dataset)
+    if change is not None:
+        data = change(data)
+    preparation, graph = Preparation.fit(data, config["scaling"])
+    counts = [columns.count for columns in preparation.columns]
+    options = {name: config[name] for name in TRAINING}
+    with seeded(config["random_state"]), kept_memory():
+        method = build_dsgrl(
+            config,
+            counts if preparation.level == "hetero" else counts[0],
+            level=preparation.level,
+            schema=preparation.schema,
+        )
+        if method.topology is not None:
+            method.topology.search = pick_search(
+                config["candidates"], graph, config["augment_channels"]
+            )
+        if fit.change is not None:
+            fit.change(method, config)
+        train(method, graph, TrainConfig(**options))
+    with torch.no_grad():
+        if graph.ptr is None:
+            z = method.embed(graph)
+        else:
+            z = _embed_shuffled(method, graph, config["batch_size"])
+    target = DATASETS[gap.dataset].target
+    if target is not None:
+        assert preparation.schema is not None
+        z = graph.split(z)[list(preparation.schema.types).index(target)]
+    return z.numpy(), config
+
+
+def _embed_shuffled(method: Method, graph: Graph, size: int) -> Tensor:
+    """Embed as many graphs at a time as in training, in random order.
+
+    Where learned edges join the graphs of a batch, it must not be graphs of one class.
+    """
+    with seeded(0):
+        order = torch.randperm(graph.num_graphs)
+    z = torch.cat([method.embed(graph.take(some)) for some in order.split(size)])
+    return z[order.argsort()]
