@@ -7,8 +7,9 @@ from torch import Tensor
 from dsgrl.graph import Graph, as_graph
 from dsgrl.methods.base import Method
 from dsgrl.train import seeded
+from dsgrl.train.diagnostics import spectrum_slope
 from dsgrl.train.links import HeldOutLinks
-from dsgrl.train.signals import Signals, predictability, slope
+from dsgrl.train.signals import Signals, predictability
 from dsgrl.typing import LossTerms
 from samples import LEVELS, make_data, make_graphs
 
@@ -89,4 +90,4 @@ def test_slope__is_that_of_the_eigenvalues() -> None:
     rows, _ = torch.linalg.qr(rows)
     scale = torch.arange(1, 33).double().pow(-0.75)
     # Eigenvalues are squares of the scales: they fall as rank ** -1.5.
-    assert slope(rows * scale) == pytest.approx(1.5, abs=0.05)
+    assert spectrum_slope(rows * scale) == pytest.approx(1.5, abs=0.05)

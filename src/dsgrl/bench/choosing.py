@@ -56,10 +56,13 @@ def _links(rows: Sequence[Row], hidden: int) -> list[float]:
 
 
 def _links_or_spectrum(rows: Sequence[Row], hidden: int) -> list[float]:
+    """As `dsgrl.train.watch` does."""
     scores = [row["link_auc"] for row in rows]
-    slopes = [row["slope"] for row in rows]
-    turn = slopes.index(max(slopes))
-    return _only(min(turn, _first_near_best(scores, hidden)), scores)
+    chosen = _first_near_best(scores, hidden)
+    ahead = [i for i, score in enumerate(scores) if score > scores[0]]
+    if chosen and ahead:
+        chosen = min(chosen, max(ahead, key=lambda i: rows[i]["slope"]))
+    return _only(chosen, scores)
 
 
 CRITERIA: dict[str, Liking] = {

@@ -1,6 +1,5 @@
 """One training loop for every method."""
 
-import copy
 import logging
 import math
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from dsgrl.methods.base import Method
 from dsgrl.train.batches import shuffled_batches
 from dsgrl.train.diagnostics import is_collapsed, measure_health
 from dsgrl.train.links import HOLDOUT_SHARE, HeldOutLinks
+from dsgrl.train.watch import Watch
 from dsgrl.typing import LossTerms
 
 logger = logging.getLogger(__name__)
@@ -34,9 +34,8 @@ class TrainConfig:
     """How to train.
 
     Attributes:
-        epochs: a number, or "auto": follow held-out links and go back to the
-            earliest epoch within one standard error of the best, the untrained
-            model included.
+        epochs: a number, or "auto": follow held-out links and the spectrum and go
+            back to the epoch that `Watch` says, the untrained model included.
         max_epochs: the most that "auto" takes.
         patience: "auto" stops when the best of training (by the same rule) lies this
             many epochs back.
@@ -80,13 +79,11 @@ def train(
     """
     epochs, links = _plan(graph, config)
     batch = graph if links is None else graph.with_adjacency(links.training)
-    watch = _Watch(method, batch, links, config) if links else None
+    watch = Watch(method, batch, links) if links else None
     optimizer = torch.optim.Adam(
         method.parameters(), config.lr, weight_decay=config.weight_decay, fused=True
     )
-    history: History = (
-        [] if watch is None else [{"epoch": 0.0, "link_auc": watch.score}]
-    )
+    history: History = [] if watch is None else [{"epoch": 0.0, **watch.measure()}]
     warned = False
     for epoch in range(1, epochs + 1):
         _warm_up(optimizer, config, epoch)
@@ -94,7 +91,7 @@ def train(
         if not warned and epoch >= 10 and is_collapsed(row):
             _warn_of_collapse(row, epoch)
             warned = True
-        stop = watch is not None and watch.look(epoch, row)
+        stop = watch is not None and _look(watch, epoch, row, config)
         history.append(row)
         if report:
             report(row)
@@ -104,6 +101,13 @@ def train(
     if watch is None:
         return history, epochs
     return history, watch.restore()
+
+
+def _look(watch: Watch, epoch: int, row: dict[str, float], config: TrainConfig) -> bool:
+    """Measure where due; tell whether the best of training lies too far back."""
+    if epoch % config.check_every == 0:
+        row |= watch.look(epoch)
+    return epoch - watch.best_trained >= config.patience
 
 
 def _plan(graph: Graph, config: TrainConfig) -> tuple[int, HeldOutLinks | None]:
@@ -159,76 +163,6 @@ def _step(
     total.backward()
     optimizer.step()
     return row, loss.z
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    epoch: int
-    score: float
-    state: dict[str, Tensor]
-
-
-class _Watch:
-    """Which epoch to keep, by held-out links; the untrained model takes part.
-
-    The earliest epoch whose score is within one standard error of the best: the
-    score creeps up long after the embedding has begun to spread noise.
-    """
-
-    def __init__(
-        self, method: Method, batch: Graph, links: HeldOutLinks, config: TrainConfig
-    ) -> None:
-        self.method, self.batch, self.links = method, batch, links
-        self.config = config
-        self.score = self._score()
-        self.untrained = _Candidate(0, self.score, self._state())
-        # Trained states; scores rise from one to the next, all are near the best.
-        self.trained: list[_Candidate] = []
-
-    @property
-    def kept(self) -> _Candidate:
-        """The epoch to go back to."""
-        if not self.trained or self.untrained.score >= self._least():
-            return self.untrained
-        return self.trained[0]
-
-    def _least(self) -> float:
-        """The lowest score that counts as near the best of training."""
-        best = self.trained[-1].score
-        return best - self.links.standard_error(best)
-
-    @torch.no_grad()
-    def _score(self) -> float:
-        self.method.eval()
-        z = self.method.embed(self.batch)
-        return self.links.score(self.batch.split(z))
-
-    def _state(self) -> dict[str, Tensor]:
-        return copy.deepcopy(self.method.state_dict())
-
-    def look(self, epoch: int, row: dict[str, float]) -> bool:
-        """Score this epoch where due; tell whether to stop.
-
-        Training often makes the score fall at first: the untrained model takes part
-        in what is kept, not in when to stop.
-        """
-        if epoch % self.config.check_every == 0:
-            row["link_auc"] = score = self._score()
-            if not self.trained or score > self.trained[-1].score:
-                self.trained.append(_Candidate(epoch, score, self._state()))
-                self.trained = [c for c in self.trained if c.score >= self._least()]
-        since = self.trained[0].epoch if self.trained else 0
-        return epoch - since >= self.config.patience
-
-    def restore(self) -> int:
-        """Go back to the epoch to keep and return it."""
-        self.method.load_state_dict(self.kept.state)
-        logger.info(
-            "kept epoch %d: held-out links told apart with AUC %.3f",
-            self.kept.epoch,
-            self.kept.score,
-        )
-        return self.kept.epoch
 
 
 def _warm_up(optimizer: torch.optim.Optimizer, config: TrainConfig, epoch: int) -> None:

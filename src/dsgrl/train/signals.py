@@ -13,7 +13,7 @@ from dsgrl.graph import Adjacency, Graph, Relations, propagate
 from dsgrl.methods import DSGRLMethod
 from dsgrl.methods.base import Method
 from dsgrl.train.batches import embed_all
-from dsgrl.train.diagnostics import measure_health
+from dsgrl.train.diagnostics import measure_health, spectrum_slope
 from dsgrl.train.links import HeldOutLinks, standardized
 
 # Rows compared with each other, and pairs of linked rows.
@@ -33,8 +33,7 @@ class Signals:
     `link_auc`      hidden edges against random pairs, as `HeldOutLinks` (not for many
                     graphs)
     `effective_rank`, `deviation`  spread of the columns, as `measure_health`
-    `slope`         how fast the eigenvalues of the covariance fall: minus the slope of
-                    their logarithms over the logarithm of their rank
+    `slope`         how fast the eigenvalues fall, as `spectrum_slope`
     `agreement`     mean cosine of a row's two views
     `matching`      share of rows of view 1 whose nearest in view 2 is their own
     `stability`     share of rows whose nearest in a copy of the graph that lacks some
@@ -71,7 +70,12 @@ class Signals:
         z = embed_all(method, self.graph)
         kinds = self.graph.split(z)
         found = {
-            **_mean([{**measure_health(kind), "slope": slope(kind)} for kind in kinds]),
+            **_mean(
+                [
+                    {**measure_health(kind), "slope": spectrum_slope(kind)}
+                    for kind in kinds
+                ]
+            ),
             "stability": self._matching(z, embed_all(method, self.disturbed)),
         }
         if self.links is not None:
@@ -109,18 +113,6 @@ class Signals:
             ahead, level = (near > own).sum(dim=1), (near >= own).sum(dim=1)
             shares.append(float(((ahead == 0) / level).mean()))
         return sum(shares) / len(shares)
-
-
-def slope(z: Tensor) -> float:
-    """How fast the eigenvalues of the covariance fall, from the 1st to the D/2-th."""
-    step = -(-z.size(0) // REGRESSION_ROWS)
-    rows = z[::step].double()
-    values = torch.linalg.svdvals(rows - rows.mean(dim=0)).square()
-    values = values[: max(values.numel() // 2, 2)]
-    height = values.clamp_min(1e-12 * float(values[0].clamp_min(1e-300))).log()
-    rank = torch.arange(1, len(values) + 1, dtype=height.dtype).log().to(height.device)
-    rank, height = rank - rank.mean(), height - height.mean()
-    return -float((rank * height).sum() / rank.square().sum().clamp_min(1e-300))
 
 
 def predictability(z: Tensor, target: Tensor, order: Tensor) -> float:
