@@ -8,11 +8,11 @@ import argparse
 import logging
 from pathlib import Path
 
-from dsgrl.bench.changes import Variant, affordable, plan
-from dsgrl.bench.differences import Gap, find_gaps
-from dsgrl.bench.differences_page import render_page
+from dsgrl.bench.differences.changes import Variant, affordable, plan
+from dsgrl.bench.differences.gaps import Gap, find_gaps
+from dsgrl.bench.differences.page import render_page
+from dsgrl.bench.differences.variants import measure
 from dsgrl.bench.lines import read_lines
-from dsgrl.bench.variants import measure
 
 ROOT = Path(__file__).parent.parent
 # Result files that hold cells of `dsgrl bench nodes|graphs|hetero`.

@@ -1,7 +1,7 @@
 """Other ways to judge an embedding than ours, to measure what each does to a score.
 
 The paper's authors judge otherwise than their text, and otherwise than we do. Nothing
-here is used but in `dsgrl.bench.variants`; all numbers of ours elsewhere come from
+here is used but in `variants`; all numbers of ours elsewhere come from
 `dsgrl.evaluate`.
 """
 

@@ -2,7 +2,7 @@
 
 Each function here takes a model as the paper's recipe builds it and changes one thing
 in it to what the authors' published program does. Nothing of this is used anywhere but
-in `dsgrl.bench.variants`: docs/DIFFERENCES.md says how far it moves a score.
+in `variants`: docs/DIFFERENCES.md says how far it moves a score.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from dsgrl.bench.cells import git_revision
-from dsgrl.bench.changes import (
+from dsgrl.bench.differences.changes import (
     FIRST_SPLIT,
     FITS,
     PROGRAM_DATA,
@@ -23,10 +23,10 @@ from dsgrl.bench.changes import (
     Variant,
     affordable,
 )
-from dsgrl.bench.differences import RECIPE, SUITE, Gap
-from dsgrl.bench.judges import JUDGES
+from dsgrl.bench.differences.gaps import RECIPE, SUITE, Gap
+from dsgrl.bench.differences.judges import JUDGES
+from dsgrl.bench.differences.program import graph_program
 from dsgrl.bench.lines import Line, append_line, open_results
-from dsgrl.bench.program import graph_program
 from dsgrl.bench.suites import make_request
 from dsgrl.bench.systems import labels_of, masks_of, unlabelled
 from dsgrl.estimator import TRAINING

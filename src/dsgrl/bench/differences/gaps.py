@@ -1,7 +1,7 @@
 """Where the paper's recipe gives another number than the paper, and what explains it.
 
 A gap is a cell of the paper's tables that a run of ours with its recipe misses by more
-than two points, up or down. `dsgrl.bench.variants` measures each with one thing
+than two points, up or down. `variants` measures each with one thing
 changed; what is said of a gap here is computed from those result lines.
 """
 
