@@ -106,9 +106,9 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         unit_rows: scale the augmenters' weights to unit rows inside Eq. 5.
         standardize: standardise the columns of the embeddings inside the objective;
             "auto": for graphs only.
-        epochs: a number (0: the untrained model), or "auto": hide some links and keep
-            the epoch at which the embedding stops getting better at telling them from
-            random pairs, or its spectrum steeper; the untrained model included.
+        epochs: a number (0: the untrained model), or "auto": hide some links, keep
+            the earliest epoch within one standard error of the best at telling them
+            from random pairs, the untrained model included.
         max_epochs: the most that "auto" takes.
         patience: "auto" stops when the best of training lies this many epochs back.
         check_every: epochs between two looks at the held-out links.

@@ -14,12 +14,13 @@ from typing import Any
 from scipy.stats import spearmanr
 
 from dsgrl.bench.lines import Line
+from dsgrl.train import TrainConfig
 
 Row = Mapping[str, float]
 # From the rows of a training and the number of hidden links to the liking for each.
 Liking = Callable[[Sequence[Row], int], list[float]]
 
-MEAN, WORST = "mean", "worst"
+PATIENCE = TrainConfig().patience
 
 
 def _highest(name: str) -> Liking:
@@ -38,31 +39,39 @@ def _at(epoch: int) -> Liking:
     return lambda rows, _: [-abs(row["epoch"] - epoch) for row in rows]
 
 
-def _first_near_best(scores: Sequence[float], hidden: int) -> int:
-    """Return the earliest row whose AUC is within one standard error of the best."""
-    best = max(scores)
-    least = best - math.sqrt(best * (1 - best) / max(hidden, 1))
-    return next(i for i, score in enumerate(scores) if score >= least)
-
-
 def _only(chosen: int, scores: Sequence[float]) -> list[float]:
     """Like one row as much as the best, for comparing settings, and no other."""
     return [max(scores) if i == chosen else -math.inf for i in range(len(scores))]
 
 
-def _links(rows: Sequence[Row], hidden: int) -> list[float]:
+def _watched(rows: Sequence[Row], hidden: int) -> int:
+    """Return the row `dsgrl.train.watch` keeps, stopping as it would."""
     scores = [row["link_auc"] for row in rows]
-    return _only(_first_near_best(scores, hidden), scores)
+    best, kept = 1, 1
+    for i in range(1, len(rows)):
+        if scores[i] >= scores[best]:
+            best = i
+            kept = _first_near(scores, best, hidden, 1)
+        if rows[i]["epoch"] - rows[kept]["epoch"] >= PATIENCE:
+            break
+    return _first_near(scores[: best + 1], best, hidden, 0)
+
+
+def _first_near(scores: Sequence[float], best: int, hidden: int, start: int) -> int:
+    """Return the earliest row whose AUC is within one standard error of the best."""
+    top = scores[best]
+    least = top - math.sqrt(top * (1 - top) / max(hidden, 1))
+    return next(i for i in range(start, len(scores)) if scores[i] >= least)
+
+
+def _links(rows: Sequence[Row], hidden: int) -> list[float]:
+    return _only(_watched(rows, hidden), [row["link_auc"] for row in rows])
 
 
 def _links_or_spectrum(rows: Sequence[Row], hidden: int) -> list[float]:
-    """As `dsgrl.train.watch` does."""
-    scores = [row["link_auc"] for row in rows]
-    chosen = _first_near_best(scores, hidden)
-    ahead = [i for i, score in enumerate(scores) if score > scores[0]]
-    if chosen and ahead:
-        chosen = min(chosen, max(ahead, key=lambda i: rows[i]["slope"]))
-    return _only(chosen, scores)
+    turn = max(range(len(rows)), key=lambda i: rows[i]["slope"])
+    kept = min(turn, _watched(rows, hidden))
+    return _only(kept, [row["link_auc"] for row in rows])
 
 
 CRITERIA: dict[str, Liking] = {

@@ -34,8 +34,8 @@ class TrainConfig:
     """How to train.
 
     Attributes:
-        epochs: a number, or "auto": follow held-out links and the spectrum and go
-            back to the epoch that `Watch` says, the untrained model included.
+        epochs: a number, or "auto": follow held-out links and go back to the
+            epoch that `Watch` says, the untrained model included.
         max_epochs: the most that "auto" takes.
         patience: "auto" stops when the best of training (by the same rule) lies this
             many epochs back.

@@ -1,10 +1,4 @@
-"""Which epoch to keep, by what the graph itself says.
-
-Two signals turn when an embedding has learned what there is to learn: the AUC of hidden
-links stops rising, and the spectrum, steeper and steeper until then, flattens because
-the regulariser goes on to spread noise. Each of them alone can be late on some graph;
-the earlier of the two is kept (docs/CHOOSING.md measures it).
-"""
+"""Which epoch to keep, by what the graph itself says: held-out links."""
 
 import copy
 import logging
@@ -15,7 +9,6 @@ from torch import Tensor
 
 from dsgrl.graph import Graph
 from dsgrl.methods.base import Method
-from dsgrl.train.diagnostics import spectrum_slope
 from dsgrl.train.links import HeldOutLinks
 
 logger = logging.getLogger(__name__)
@@ -23,21 +16,19 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A state that may be kept, and what was measured of it."""
+    """A state that may be kept, and how well it tells held-out links."""
 
     epoch: int
     link_auc: float
-    slope: float
     state: dict[str, Tensor]
 
 
 class Watch:
     """Follows a method in training and goes back to the epoch to keep.
 
-    That is the earlier of two: the earliest epoch whose AUC is within one standard
-    error of the best (it goes on creeping up for long), and the epoch of the steepest
-    spectrum among those whose AUC is above the untrained model's. The untrained model
-    is kept if its AUC is as near the best.
+    That is the earliest epoch whose AUC is within one standard error of the best, the
+    untrained model included: the AUC goes on creeping up long after the embedding has
+    begun to spread noise.
 
     Args:
         method: what is trained.
@@ -50,11 +41,10 @@ class Watch:
         self.untrained = self._candidate(0)
         # Trained states whose AUC is near the best, each better than the one before.
         self.near: list[Candidate] = []
-        self.steepest: Candidate | None = None
 
     def measure(self) -> dict[str, float]:
         """Return what was measured of the untrained model."""
-        return _signals(self.untrained)
+        return {"link_auc": self.untrained.link_auc}
 
     def look(self, epoch: int) -> dict[str, float]:
         """Measure the present state and remember it if it may be kept."""
@@ -62,12 +52,7 @@ class Watch:
         if not self.near or now.link_auc > self.near[-1].link_auc:
             least = self._near(now.link_auc)
             self.near = [c for c in self.near if c.link_auc >= least] + [now]
-        # What tells links worse than the untrained model is on its way, not there.
-        if now.link_auc > self.untrained.link_auc and (
-            self.steepest is None or now.slope > self.steepest.slope
-        ):
-            self.steepest = now
-        return _signals(now)
+        return {"link_auc": now.link_auc}
 
     @property
     def best_trained(self) -> int:
@@ -76,13 +61,13 @@ class Watch:
         Training often makes the AUC fall at first: the untrained model takes part in
         what is kept, not in when to stop.
         """
-        return self._best().epoch if self.near else 0
+        return self.near[0].epoch if self.near else 0
 
     def restore(self) -> int:
         """Go back to the epoch to keep and return it."""
         kept = self.untrained
         if self.near and kept.link_auc < self._near(self.near[-1].link_auc):
-            kept = self._best()
+            kept = self.near[0]
         self.method.load_state_dict(kept.state)
         logger.info(
             "kept epoch %d: held-out links told apart with AUC %.3f",
@@ -91,12 +76,6 @@ class Watch:
         )
         return kept.epoch
 
-    def _best(self) -> Candidate:
-        earliest = self.near[0]
-        if self.steepest is None or earliest.epoch < self.steepest.epoch:
-            return earliest
-        return self.steepest
-
     def _near(self, best: float) -> float:
         """The lowest AUC that counts as near this one."""
         return best - self.links.standard_error(best)
@@ -104,15 +83,6 @@ class Watch:
     @torch.no_grad()
     def _candidate(self, epoch: int) -> Candidate:
         self.method.eval()
-        kinds = self.batch.split(self.method.embed(self.batch))
-        slopes = [spectrum_slope(kind) for kind in kinds if len(kind) > 1]
-        return Candidate(
-            epoch,
-            self.links.score(kinds),
-            sum(slopes) / max(len(slopes), 1),
-            copy.deepcopy(self.method.state_dict()),
-        )
-
-
-def _signals(candidate: Candidate) -> dict[str, float]:
-    return {"link_auc": candidate.link_auc, "slope": candidate.slope}
+        z = self.method.embed(self.batch)
+        link_auc = self.links.score(self.batch.split(z))
+        return Candidate(epoch, link_auc, copy.deepcopy(self.method.state_dict()))
