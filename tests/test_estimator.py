@@ -265,6 +265,7 @@ EFFECTS: dict[str, Any] = {
     "dropout": 0.1,
     "edge_drop": 0.5,
     "feature_mask": 0.5,
+    "gain": 2.0,
     "aggregate": "mean",
     "invariance": "frobenius",
     "regularizer": "orthogonality",

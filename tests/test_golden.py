@@ -41,7 +41,7 @@ def golden_value(case: str) -> dict[str, float]:
         parameters = {**baseline_parameters(method), **SHORT}
         z, history, _ = fit_baseline(method, golden_graph(), parameters)
     else:
-        model = DSGRL(**SHORT, augment_channels=6, **CASES[case])
+        model = DSGRL(**SHORT, augment_channels=6, gain=1.0, **CASES[case])
         z, history = model.fit_transform(golden_graph()), model.history_
     return {
         "loss": history[-1]["loss"],

@@ -96,6 +96,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dropout: share dropped after each hidden layer while training.
         edge_drop: share of the edges dropped at every step, drawn anew.
         feature_mask: share of the input columns hidden at every step, drawn anew.
+        gain: factor on all weights before training; a smaller start leaves more to be
+            learned (docs/LEARNING.md); "auto": 0.7 for nodes, else 1.
         aggregate: how the views' embeddings become one: "concat", "mean", "sum".
         invariance: "mse" or "frobenius" (Eq. 1).
         regularizer: "covariance" (Eq. 4) or "orthogonality" (Eq. 7).
@@ -156,6 +158,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dropout: float = 0.5,
         edge_drop: float = 0.0,
         feature_mask: float = 0.0,
+        gain: float | Literal["auto"] = "auto",
         aggregate: AggregateName = "concat",
         invariance: InvarianceName = "mse",
         regularizer: RegularizerName = "covariance",
@@ -201,6 +204,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.dropout = dropout
         self.edge_drop = edge_drop
         self.feature_mask = feature_mask
+        self.gain = gain
         self.aggregate = aggregate
         self.invariance = invariance
         self.regularizer = regularizer

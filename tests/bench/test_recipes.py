@@ -181,8 +181,8 @@ def test_load__a_baselines_recipe_has_the_baselines_keys(
     with pytest.raises(InputError) as caught:
         load_recipe(write(tmp_path, text), table)
     assert said in str(caught.value)
-    good = write(tmp_path, "edge_drop = 0.5\nnorm = 'none'")
-    assert load_recipe(good, table) == {"edge_drop": 0.5, "norm": None}
+    good = write(tmp_path, "decorrelation_weight = 0.5\nnorm = 'none'")
+    assert load_recipe(good, table) == {"decorrelation_weight": 0.5, "norm": None}
     with pytest.raises(InputError, match="expected a parameter of DSGRL"):
         load_recipe(good)
 

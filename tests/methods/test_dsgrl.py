@@ -138,3 +138,18 @@ def test_views__lose_different_edges_while_training_only(community_graph: Data) 
     assert not torch.equal(one.value, two.value)
     (one, _), (two, _) = method.eval().views(graph)
     assert one is two is graph.adjacency
+
+
+def test_gain__scales_weights_and_leaves_a_users_encoder_alone() -> None:
+    def build(gain: float, encoder: object = "gcn") -> DSGRLMethod:
+        torch.manual_seed(0)
+        changes = {"gain": gain, "encoder": encoder}
+        return build_dsgrl({**DSGRL().get_params(deep=False), **changes}, 12)
+
+    one, half = build(1.0).state_dict(), build(0.5).state_dict()
+    for name, weight in one.items():
+        factor = 0.5 if weight.dim() > 1 else 1.0
+        torch.testing.assert_close(half[name], factor * weight)
+    own = torch.nn.Linear(256, 3)
+    kept = build(0.5, own).encoder
+    torch.testing.assert_close(kept.module.weight, own.weight)

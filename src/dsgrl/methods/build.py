@@ -4,6 +4,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import nn
 
 from dsgrl.augment import (
@@ -44,6 +45,7 @@ AUTO: dict[Level, dict[str, Any]] = {
         "norm": None,
         "jump": "last",
         "standardize": False,
+        "gain": 0.7,
     },
     "graph": {
         "encoder": "gin",
@@ -51,9 +53,10 @@ AUTO: dict[Level, dict[str, Any]] = {
         "norm": "batch",
         "jump": "cat",
         "standardize": True,
+        "gain": 1.0,
     },
 }
-AUTO["hetero"] = AUTO["node"]
+AUTO["hetero"] = {**AUTO["node"], "gain": 1.0}
 
 
 def resolve_auto(parameters: Mapping[str, Any], level: Level) -> dict[str, Any]:
@@ -88,10 +91,12 @@ def build_dsgrl(
         features = _build_features(parameters, in_channels)
     if augment in ("topology", "both"):
         topology = _build_topology(parameters, in_channels, schema)
+    encoder = _build_encoder(parameters, in_channels, schema)
+    _scale_weights([features, encoder], parameters["gain"])
     return DSGRLMethod(
         features,
         topology,
-        _build_encoder(parameters, in_channels, schema),
+        encoder,
         Readout(parameters["readout"]) if level == "graph" else None,
         Perturbation(
             edge_drop=parameters["edge_drop"],
@@ -115,6 +120,20 @@ def build_dsgrl(
             },
         },
     )
+
+
+@torch.no_grad()
+def _scale_weights(parts: Sequence[nn.Module | None], gain: float) -> None:
+    """Make the weight matrices on the way from features to embedding smaller.
+
+    An encoder of the user's own stays as it is.
+    """
+    for part in parts:
+        if part is not None and not isinstance(part, PyGEncoder):
+            for parameter in part.parameters():
+                # Biases start at 0, and those of a normalisation are not its size.
+                if parameter.dim() > 1:
+                    parameter.mul_(gain)
 
 
 def _build_features(

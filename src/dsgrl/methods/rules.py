@@ -104,6 +104,10 @@ RULES: dict[str, Rule] = {
     ),
     "dropout": SHARE,
     "edge_drop": SHARE,
+    "gain": (
+        lambda value: value == "auto" or (_is_number(value) and value > 0),
+        "'auto' or a number above 0",
+    ),
     "feature_mask": SHARE,
     "holdout": (
         lambda value: _is_number(value) and 0 < value < 1,
