@@ -36,11 +36,13 @@ format: $(READY)
 golden: $(READY)
 	$(BIN)/python scripts/golden.py
 
-# Fill the README's tables, docs/RESULTS.md and docs/DIFFERENCES.md from results/.
+# Fill the README and the computed pages of docs/ from results/.
 readme: $(READY)
 	$(BIN)/python scripts/readme.py
 	$(BIN)/python scripts/results.py
 	$(BIN)/python scripts/differences.py
+	$(BIN)/python scripts/choosing.py
+	$(BIN)/python scripts/learning.py
 
 # torch comes first and pinned: unpinned, pip takes a build of several gigabytes.
 $(READY): pyproject.toml constraints.txt

@@ -124,3 +124,14 @@ def test_results__are_those_of_the_recorded_runs() -> None:
 def test_differences__are_those_of_the_recorded_runs() -> None:
     page = (ROOT / "docs/DIFFERENCES.md").read_text()
     assert page == load_script("differences").render()
+
+
+def test_choosing__is_that_of_the_recorded_curves() -> None:
+    assert (ROOT / "docs/CHOOSING.md").read_text() == load_script("choosing").render()
+
+
+def test_learning__is_that_of_the_recorded_curves() -> None:
+    script = load_script("learning")
+    assert (ROOT / "docs/LEARNING.md").read_text() == script.render()
+    for name, picture in script.pictures().items():
+        assert (ROOT / "docs/pictures" / name).read_text() == picture
