@@ -443,3 +443,9 @@ def test_space__has_parameters_that_exist(level: str, augment: str) -> None:
     for low, high, scale in space.values():
         assert low < high
         assert scale == "linear" or low > 0
+
+
+def test_tune__without_labels_is_refused_for_whole_graphs(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="enzymes has whole graphs"):
+        tune("enzymes", without_labels=True, storage=tmp_path / "study.journal")
+    assert not any(tmp_path.iterdir())

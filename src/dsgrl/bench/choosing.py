@@ -89,6 +89,7 @@ CRITERIA: dict[str, Liking] = {
     "stability under lost edges": _highest("stability"),
     "lowest loss": _lowest_loss,
     "always epoch 5": _at(5),
+    "always epoch 10": _at(10),
     "always epoch 20": _at(20),
     "always epoch 100": _at(100),
     "never trained": _at(0),

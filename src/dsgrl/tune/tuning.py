@@ -90,6 +90,12 @@ def tune(
             f"which holds out the links to judge by"
         )
     dataset = dataset.lower()
+    if without_labels and dataset in DATASETS and DATASETS[dataset].level == "graph":
+        raise InputError(
+            f"--without-labels: {dataset} has whole graphs, for which no signal was "
+            f"found that ranks settings (docs/CHOOSING.md): tune with labels, or take "
+            f"the default"
+        )
     table = _table_of(method)
     system = SYSTEMS[method]
     base = table.merge(pinned, {**system.fixed, "random_state": seed})
