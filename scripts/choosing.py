@@ -17,29 +17,30 @@ which
 dsgrl bench curves --results results/curves.jsonl
 ```
 
-makes: several settings are trained on every dataset; at some epochs a probe is fitted
-and the signals below are measured. A *candidate* is one setting at one epoch. Labels of
+makes: settings are trained and never stopped; at some epochs a probe is fitted and the
+signals below are measured. A *candidate* is one setting at one epoch. Labels of
 the validation rows would choose the candidate with the best validation score; a
 criterion chooses the one it likes best. **Lost** is the difference of the two test
 scores, in points (macro-F1 for IMDB, else accuracy); below zero the criterion did
 better than the labels. Nodes are judged by three 5/15/80 splits, graphs by the ten
 public folds.
 
-* *epoch*: only the epoch is chosen, of the default setting; what `epochs="auto"` does.
-* *setting and epoch*: among all settings and epochs; what `dsgrl tune --without-labels`
-  does.
+* *epoch*: only the epoch is chosen, of one setting (for nodes the default but for its
+  smaller start); what `epochs="auto"` does.
+* *setting and epoch*: among all settings and epochs, where there are several settings;
+  what `dsgrl tune --without-labels` does.
 * *rank correlation*: Spearman's, with the validation score, over all candidates of a
   dataset; mean over the datasets.
 
 The signals are those of `dsgrl.train.signals`. "Held-out links, earliest near the best"
 hides 5 % of the edges and takes the earliest epoch whose AUC is within one standard
-error of the best, stopping after 100 epochs without a better one: what `epochs="auto"`
-does. "Or steepest spectrum, the earlier" takes the epoch at which the eigenvalues of
-the embedding's covariance fall fastest, if that comes first. On these curves it loses
-less; the default stays with links alone, because looked at every fifth epoch the
-spectrum has passing peaks: on ten splits it kept epoch 25 on Photo and epoch 180 on
-debian (`results/stopping.jsonl`) where links alone keep later and better ones
-(`results/gain.jsonl`). "default" is the default setting of that time, with `gain=1`.
+error of the best, stopping when that epoch lies 100 back: what `epochs="auto"` does.
+"Or steepest spectrum, the earlier" takes the epoch at which the eigenvalues of the
+embedding's covariance fall fastest, if that comes first. On these curves it loses less;
+the default stays with links alone, because looked at every fifth epoch the spectrum has
+passing peaks: on ten splits it kept epoch 25 on Photo and epoch 180 on debian
+(`results/stopping.jsonl`) where links alone keep later and better ones
+(`results/gain.jsonl`).
 
 """
 

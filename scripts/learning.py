@@ -1,6 +1,7 @@
 """Draw docs/pictures/learning-*.svg and write docs/LEARNING.md: `make readme`."""
 
 import io
+import re
 import statistics
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from dsgrl.bench.choosing import is_curve
+from dsgrl.bench.curves import base_setting
 from dsgrl.bench.lines import Line, read_lines
 
 ROOT = Path(__file__).parent.parent
@@ -153,7 +155,7 @@ def start_table(lines: list[Line]) -> str:
     for dataset, settings in found.items():
         if "gain=0.7" in settings:
             cells = [dataset]
-            for setting in ("default", "gain=0.7"):
+            for setting in (base_setting("node"), "gain=0.7"):
                 best, last = settings[setting]["best"], settings[setting]["last"]
                 cells.append(f"{best['test']:.1f} ({best['epoch']:.0f})")
                 cells.append(f"{last['test']:.1f}")
@@ -167,11 +169,11 @@ def gain_table() -> str:
     scores: dict[str, dict[str, str]] = {}
     for name, unnamed in (("gain.jsonl", "1"), ("nodes.jsonl", "0.7")):
         for row in read_lines([results / name]):
-            label = row["recipe"].removeprefix("default").removeprefix(", gain=")
-            if row["method"] != "dsgrl-feature" or not row["recipe"].startswith("def"):
-                continue
-            cell = f"{row['mean']:.1f} ({row['epochs']})"
-            scores.setdefault(label or unnamed, {})[row["dataset"]] = cell
+            found = re.fullmatch(r"default(, gain=([0-9.]+))?", row["recipe"])
+            if row["method"] == "dsgrl-feature" and row["seed"] == 0 and found:
+                cell = f"{row['mean']:.1f} ({row['epochs']})"
+                label = found[2] or unnamed
+                scores.setdefault(label, {})[row["dataset"]] = cell
     datasets = ("cora", "citeseer", "debian", "photo")
     out = ["| gain | " + " | ".join(datasets) + " |", "|---" * 5 + "|"]
     for label in sorted(scores, key=float):
@@ -186,11 +188,16 @@ def curves(level: str) -> list[Line]:
     return [line for line in lines if is_curve(line) and line["level"] == level]
 
 
+def base_curves(level: str) -> list[Line]:
+    """Return those of the setting that the others differ from."""
+    return [line for line in curves(level) if line["setting"] == base_setting(level)]
+
+
 def pictures() -> dict[str, str]:
     """Return the pictures by name: the default setting at every level."""
     drawn = {}
     for level in ("node", "hetero", "graph"):
-        lines = [line for line in curves(level) if line["setting"] == "default"]
+        lines = base_curves(level)
         if lines:
             drawn[f"learning-{level}.svg"] = draw(lines)
     return drawn
@@ -199,7 +206,7 @@ def pictures() -> dict[str, str]:
 def render() -> str:
     """Return the page."""
     nodes = curves("node")
-    default = [line for line in nodes if line["setting"] == "default"]
+    default = base_curves("node")
     text = (ROOT / "scripts" / "learning.md").read_text()
     for name, table in {
         "scores": score_table(default),
@@ -210,9 +217,7 @@ def render() -> str:
         ),
         "start": start_table(nodes),
         "gains": gain_table(),
-        "graph scores": score_table(
-            [line for line in curves("graph") if line["setting"] == "default"]
-        ),
+        "graph scores": score_table(base_curves("graph")),
     }.items():
         text = text.replace(f"<!-- {name} -->", table)
     return text

@@ -94,10 +94,10 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         keep_edges: keep the original edges among the learned ones.
         refresh: training steps between two look-ups of the learned edges.
         dropout: share dropped after each hidden layer while training.
-        edge_drop: share of the edges dropped at every step, drawn anew.
+        edge_drop: share of the graph's own edges dropped at every step, drawn anew.
         feature_mask: share of the input columns hidden at every step, drawn anew.
-        gain: factor on all weights before training; a smaller start leaves more to be
-            learned (docs/LEARNING.md); "auto": 0.7 for nodes, else 1.
+        gain: factor on the first weights from features to embedding; a smaller start
+            leaves more to learn (docs/LEARNING.md); "auto": 0.7 for nodes, else 1.
         aggregate: how the views' embeddings become one: "concat", "mean", "sum".
         invariance: "mse" or "frobenius" (Eq. 1).
         regularizer: "covariance" (Eq. 4) or "orthogonality" (Eq. 7).
@@ -112,7 +112,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             the earliest epoch within one standard error of the best at telling them
             from random pairs, the untrained model included.
         max_epochs: the most that "auto" takes.
-        patience: "auto" stops when the best of training lies this many epochs back.
+        patience: "auto" stops when the trained epoch to keep lies this many back.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges that "auto" hides from training.
         batch_size: graphs per step where there are many; None for all at once.

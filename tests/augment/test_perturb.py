@@ -3,10 +3,11 @@
 import pytest
 import torch
 from torch_geometric.data import Data
+from torch_geometric.nn import SAGEConv
 
 from dsgrl.augment import Perturbation
 from dsgrl.augment.perturb import drop_edges, mask_columns, scatter_number
-from dsgrl.encode import Encoder
+from dsgrl.encode import Encoder, PyGEncoder
 from dsgrl.graph import Adjacency, as_graph
 from samples import make_hetero
 
@@ -76,6 +77,18 @@ def test_drop_edges__a_weight_of_zero_is_no_edge(
     assert without.num_edges < weak.num_edges
     encoder = Encoder(12, 8, 4, layer=layer)  # type: ignore[arg-type]
     torch.testing.assert_close(encoder(weak, graph.x), encoder(without, graph.x))
+
+
+def test_drop_edges__is_seen_by_a_module_that_knows_no_weights(
+    community_graph: Data,
+) -> None:
+    graph = as_graph(community_graph)
+    encoder = PyGEncoder(SAGEConv(12, 4))
+    weak = drop_edges(graph.adjacency, 0.5)
+    without = weak.select(weak.value != 0)
+    seen = encoder(weak, graph.x)
+    torch.testing.assert_close(seen, encoder(without, graph.x))
+    assert not torch.allclose(seen, encoder(graph.adjacency, graph.x))
 
 
 def test_perturbation__draws_differ_and_leave_the_graph_alone(

@@ -13,10 +13,11 @@ from dsgrl.bench.choosing import (
     points_lost,
     render_choosing,
 )
-from dsgrl.bench.curves import run_curves
+from dsgrl.bench.curves import base_setting, run_curves
 from dsgrl.bench.lines import read_lines
 from dsgrl.typing import InputError
 
+BASE = base_setting("node")
 QUICK = {"out_channels": 4, "augment_channels": 8}
 
 
@@ -85,9 +86,7 @@ def curve(dataset: str, setting: str, *rows: dict[str, float]) -> dict[str, Any]
 
 def test_judge_criterion__epochs_within_the_default_and_all_settings_together() -> None:
     lines = [
-        curve(
-            "a", "default", row(0, 50, 50, link_auc=0.6), row(5, 60, 61, link_auc=0.9)
-        ),
+        curve("a", BASE, row(0, 50, 50, link_auc=0.6), row(5, 60, 61, link_auc=0.9)),
         curve("a", "lr=1", row(0, 50, 50, link_auc=0.6), row(5, 70, 72, link_auc=0.8)),
     ]
     judged = judge_criterion("held-out links, the best", lines)
@@ -102,7 +101,7 @@ def test_judge_criterion__the_earliest_within_a_standard_error_of_the_best() -> 
     lines = [
         curve(
             "a",
-            "default",
+            BASE,
             row(0, 1, 1, link_auc=0.8),
             row(5, 2, 2, link_auc=0.88),
             row(10, 3, 3, link_auc=0.9),
@@ -114,14 +113,48 @@ def test_judge_criterion__the_earliest_within_a_standard_error_of_the_best() -> 
 
 
 def test_judge_criterion__none_where_the_signal_was_not_recorded() -> None:
-    lines = [curve("a", "default", row(0, 1, 1))]
+    lines = [curve("a", BASE, row(0, 1, 1))]
     assert judge_criterion("held-out links, the best", lines) is None
 
 
+def test_judge_criterion__a_curve_cut_short_by_divergence_has_its_first_row() -> None:
+    lines = [curve("a", BASE, row(0, 1, 1, link_auc=0.6))]
+    judged = judge_criterion("held-out links, earliest near the best", lines)
+    assert judged is not None
+    assert judged.epochs == {"a": 0}
+    # One setting: there was nothing to choose among.
+    assert judged.everything == {}
+
+
+def test_judge_criterion__an_epoch_that_was_not_recorded_has_no_say() -> None:
+    lines = [curve("a", BASE, row(0, 1, 1), row(20, 1, 1))]
+    assert judge_criterion("always epoch 100", lines) is None
+    assert judge_criterion("always epoch 20", lines) is not None
+
+
 @pytest.mark.usefixtures("toys")
-def test_render_choosing__has_every_criterion_that_has_a_say() -> None:
-    lines = [*run_curves(["cora", "mutag"])][:2]
+def test_curves__looking_more_often_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (often,) = run_curves(["cora"], settings=QUICK)
+    monkeypatch.setattr(curves, "EPOCHS", {"node": (0, 3)})
+    (seldom,) = run_curves(["cora"], settings=QUICK)
+    assert seldom["rows"] == [often["rows"][0], often["rows"][-1]]
+
+
+@pytest.mark.usefixtures("toys")
+def test_render_choosing__has_every_level_and_criterion_that_has_a_say() -> None:
+    changes = {"node": {"gain": 1.0}, "graph": {}}
+    lines = [
+        line
+        for name, level in (("cora", "node"), ("mutag", "graph"))
+        for line in run_curves([name], settings=changes[level])
+    ]
     text = render_choosing(lines)
-    assert "## Nodes" in text
+    nodes, graphs = text.split("## Whole graphs")
+    assert "## Nodes" in nodes
     for name in CRITERIA:
-        assert text.count(f"| {name} |") == 2
+        recorded = not name.startswith("always")
+        assert nodes.count(f"| {name} |") == 2 * recorded
+        needs_links = "links" in name or "smooth" in name or "neighbours" in name
+        assert graphs.count(f"| {name} |") == 2 * (recorded and not needs_links)

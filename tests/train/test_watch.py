@@ -43,12 +43,12 @@ def test_watch__keeps(case: str) -> None:
     assert watch.method.weight.item() == expected
 
 
-def test_watch__patience_counts_from_the_best_of_training() -> None:
+def test_watch__patience_counts_from_what_training_would_keep() -> None:
     watch = Scripted([0.9, 0.5, 0.6, 0.7])
-    assert watch.best_trained == 0
+    assert watch.kept_if_trained == 0
     found = []
     for number in (1, 2, 3):
         watch.look(10 * number)
-        found.append(watch.best_trained)
+        found.append(watch.kept_if_trained)
     assert found == [10, 20, 30]
     assert watch.restore() == 0

@@ -13,6 +13,7 @@ from typing import Any
 
 from scipy.stats import spearmanr
 
+from dsgrl.bench.curves import base_setting
 from dsgrl.bench.lines import Line
 from dsgrl.train import TrainConfig
 
@@ -36,42 +37,51 @@ def _lowest_loss(rows: Sequence[Row], _: int) -> list[float]:
 
 
 def _at(epoch: int) -> Liking:
-    return lambda rows, _: [-abs(row["epoch"] - epoch) for row in rows]
+    def liking(rows: Sequence[Row], _: int) -> list[float]:
+        if not any(row["epoch"] == epoch for row in rows):
+            raise KeyError(epoch)
+        return [-abs(row["epoch"] - epoch) for row in rows]
+
+    return liking
 
 
-def _only(chosen: int, scores: Sequence[float]) -> list[float]:
-    """Like one row as much as the best, for comparing settings, and no other."""
-    return [max(scores) if i == chosen else -math.inf for i in range(len(scores))]
+def _only(chosen: int, seen: int, rows: Sequence[Row]) -> list[float]:
+    """Like one row as much as the best seen, for comparing settings, and no other."""
+    best = max(row["link_auc"] for row in rows[:seen])
+    return [best if i == chosen else -math.inf for i in range(len(rows))]
 
 
-def _watched(rows: Sequence[Row], hidden: int) -> int:
-    """Return the row `dsgrl.train.watch` keeps, stopping as it would."""
+def _watched(rows: Sequence[Row], hidden: int) -> tuple[int, int]:
+    """Return the row `dsgrl.train.watch` keeps, and how many it sees until it stops."""
     scores = [row["link_auc"] for row in rows]
-    best, kept = 1, 1
+    if len(scores) < 2:
+        return 0, 1
+    best = kept = seen = 1
     for i in range(1, len(rows)):
+        seen = i + 1
         if scores[i] >= scores[best]:
             best = i
             kept = _first_near(scores, best, hidden, 1)
         if rows[i]["epoch"] - rows[kept]["epoch"] >= PATIENCE:
             break
-    return _first_near(scores[: best + 1], best, hidden, 0)
+    return _first_near(scores, best, hidden, 0), seen
 
 
 def _first_near(scores: Sequence[float], best: int, hidden: int, start: int) -> int:
     """Return the earliest row whose AUC is within one standard error of the best."""
     top = scores[best]
     least = top - math.sqrt(top * (1 - top) / max(hidden, 1))
-    return next(i for i in range(start, len(scores)) if scores[i] >= least)
+    return next(i for i in range(start, best + 1) if scores[i] >= least)
 
 
 def _links(rows: Sequence[Row], hidden: int) -> list[float]:
-    return _only(_watched(rows, hidden), [row["link_auc"] for row in rows])
+    return _only(*_watched(rows, hidden), rows)
 
 
 def _links_or_spectrum(rows: Sequence[Row], hidden: int) -> list[float]:
     turn = max(range(len(rows)), key=lambda i: rows[i]["slope"])
-    kept = min(turn, _watched(rows, hidden))
-    return _only(kept, [row["link_auc"] for row in rows])
+    kept, seen = _watched(rows, hidden)
+    return _only(min(turn, kept), seen, rows)
 
 
 CRITERIA: dict[str, Liking] = {
@@ -101,9 +111,10 @@ class Judged:
     """What a criterion is worth.
 
     Attributes:
-        epochs: per dataset, points lost by choosing the epoch of the default.
-        everything: per dataset, points lost by choosing setting and epoch.
-        correlation: per dataset, rank correlation with the validation score over all
+        epochs: per dataset, points lost by choosing the epoch of the base setting.
+        everything: per dataset with several settings, points lost by choosing setting
+            and epoch.
+        correlation: for the same, rank correlation with the validation score over all
             settings and epochs.
     """
 
@@ -123,15 +134,26 @@ def judge_criterion(name: str, lines: Sequence[Line]) -> Judged | None:
             likes = liking(rows, line["hidden"] or 0)
         except KeyError:
             return None
-        if line["setting"] == "default":
+        if line["setting"] == base_setting(line["level"]):
             lost = points_lost(list(zip(likes, rows, strict=True)))
             epochs.setdefault(line["dataset"], []).append(lost)
         pools.setdefault(line["dataset"], []).extend(zip(likes, rows, strict=True))
     return Judged(
         {dataset: statistics.fmean(lost) for dataset, lost in epochs.items()},
-        {dataset: points_lost(pool) for dataset, pool in pools.items()},
-        {dataset: _rank_correlation(pool) for dataset, pool in pools.items()},
+        {dataset: points_lost(pools[dataset]) for dataset in _with_settings(lines)},
+        {
+            dataset: _rank_correlation(pools[dataset])
+            for dataset in _with_settings(lines)
+        },
     )
+
+
+def _with_settings(lines: Sequence[Line]) -> list[str]:
+    """Name the datasets of which several settings were recorded."""
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        found.setdefault(line["dataset"], set()).add(line["setting"])
+    return [dataset for dataset, settings in found.items() if len(settings) > 1]
 
 
 def points_lost(candidates: Sequence[tuple[float, Row]]) -> float:
@@ -166,7 +188,8 @@ def _table(title: str, lines: Sequence[Line]) -> str:
     out = [
         f"## {title}",
         "",
-        f"Datasets: {', '.join(datasets)}. Settings: {'; '.join(settings)}.",
+        f"Datasets: {', '.join(datasets)}. Several settings were recorded of "
+        f"{', '.join(_with_settings(lines)) or 'none'}: {'; '.join(settings)}.",
         "",
         "| criterion | epoch: mean lost | worst | setting and epoch: mean lost | worst "
         "| rank correlation |",
@@ -176,11 +199,16 @@ def _table(title: str, lines: Sequence[Line]) -> str:
     for name, result in ordered:
         cells = [name]
         for lost in (result.epochs, result.everything):
-            worst = max(lost, key=lambda dataset: lost[dataset])
-            cells += [f"{_mean(lost):.2f}", f"{lost[worst]:.2f} ({worst})"]
-        cells.append(f"{_mean(result.correlation):.2f}")
+            worst = max(lost, key=lambda dataset: lost[dataset], default="")
+            cells += (
+                [f"{_mean(lost):.2f}", f"{lost[worst]:.2f} ({worst})"]
+                if lost
+                else ["", ""]
+            )
+        cells.append(f"{_mean(result.correlation):.2f}" if result.correlation else "")
         out.append("| " + " | ".join(cells) + " |")
-    out += ["", "Points lost per dataset, choosing the epoch of the default:", ""]
+    base = base_setting(lines[0]["level"])
+    out += ["", f"Points lost per dataset, choosing the epoch ({base}):", ""]
     out.append("| criterion | " + " | ".join(datasets) + " |")
     out.append("|---" * (len(datasets) + 1) + "|")
     for name, result in ordered:

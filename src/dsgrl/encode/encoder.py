@@ -128,6 +128,9 @@ class PyGEncoder(nn.Module):
         if isinstance(x, Adjacency):
             x = x.to_dense()
         held = adjacency.materialize()
+        if not self.accepts_weight:
+            # What has no weight is no edge, also to a module that knows no weights.
+            held = held.select(held.value != 0)
         edges = {"edge_index": held.edge_index}
         if self.accepts_weight:
             edges["edge_weight"] = held.value

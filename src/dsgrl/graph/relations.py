@@ -93,7 +93,8 @@ class Relations:
     def as_one(self) -> Adjacency:
         """Return all relations in one matrix [N, N], their kinds forgotten."""
         edges = [
-            adjacency.edge_index + torch.tensor([[source], [target]])
+            adjacency.edge_index
+            + torch.tensor([[source], [target]], device=adjacency.device)
             for adjacency, source, target in self.parts()
         ]
         weights = [adjacency.value for adjacency, _, _ in self.parts()]

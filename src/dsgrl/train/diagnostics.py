@@ -52,7 +52,7 @@ def spectrum_slope(z: Tensor) -> float:
 
 def _moments(z: Tensor) -> Tensor:
     """Covariance of the columns, from at most 4,096 rows [D, D]."""
-    step = -(-z.size(0) // SAMPLE_ROWS)
+    step = max(1, -(-z.size(0) // SAMPLE_ROWS))
     rows = z[::step].double()
     centered = rows - rows.mean(dim=0)
     return centered.t() @ centered / max(rows.size(0) - 1, 1)

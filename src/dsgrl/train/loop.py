@@ -37,8 +37,8 @@ class TrainConfig:
         epochs: a number, or "auto": follow held-out links and go back to the
             epoch that `Watch` says, the untrained model included.
         max_epochs: the most that "auto" takes.
-        patience: "auto" stops when the best of training (by the same rule) lies this
-            many epochs back.
+        patience: "auto" stops when the epoch to keep, were there no untrained model,
+            lies this many back.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges hidden by "auto".
         batch_size: graphs per step where there are many; None for all at once.
@@ -104,10 +104,10 @@ def train(
 
 
 def _look(watch: Watch, epoch: int, row: dict[str, float], config: TrainConfig) -> bool:
-    """Measure where due; tell whether the best of training lies too far back."""
+    """Measure where due; tell whether the epoch to keep lies too far back."""
     if epoch % config.check_every == 0:
         row |= watch.look(epoch)
-    return epoch - watch.best_trained >= config.patience
+    return epoch - watch.kept_if_trained >= config.patience
 
 
 def _plan(graph: Graph, config: TrainConfig) -> tuple[int, HeldOutLinks | None]:

@@ -74,6 +74,7 @@ class Signals:
                 [
                     {**measure_health(kind), "slope": spectrum_slope(kind)}
                     for kind in kinds
+                    if len(kind)
                 ]
             ),
             "stability": self._matching(z, embed_all(method, self.disturbed)),
@@ -106,6 +107,8 @@ class Signals:
         for a, b, order in zip(
             self.graph.split(one), self.graph.split(two), self.orders, strict=True
         ):
+            if not len(order):
+                continue
             some = order[:SAMPLE_ROWS].to(a.device)
             near = _unit_rows(a)[some] @ _unit_rows(b)[some].t()
             own = near.diagonal().unsqueeze(1)

@@ -55,7 +55,7 @@ class Watch:
         return {"link_auc": now.link_auc}
 
     @property
-    def best_trained(self) -> int:
+    def kept_if_trained(self) -> int:
         """The epoch to keep were there no untrained model; 0 before the first look.
 
         Training often makes the AUC fall at first: the untrained model takes part in

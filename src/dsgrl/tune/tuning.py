@@ -92,9 +92,9 @@ def tune(
     dataset = dataset.lower()
     if without_labels and dataset in DATASETS and DATASETS[dataset].level == "graph":
         raise InputError(
-            f"--without-labels: {dataset} has whole graphs, for which no signal was "
-            f"found that ranks settings (docs/CHOOSING.md): tune with labels, or take "
-            f"the default"
+            f"--without-labels: {dataset} has whole graphs, for which no signal is "
+            f"known to rank settings (docs/CHOOSING.md): tune with labels, or take the "
+            f"default"
         )
     table = _table_of(method)
     system = SYSTEMS[method]
