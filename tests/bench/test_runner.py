@@ -346,15 +346,15 @@ def test_suite__a_recipe_file_is_taken(tmp_path: Path, fits: list[str]) -> None:
 
 
 def test_suite__a_setting_goes_to_the_methods_that_have_it(fits: list[str]) -> None:
-    lines = run(**BOTH, settings={"edge_drop": 0.5, "dropout": 0.25})
+    lines = run(**BOTH, settings={"decorrelation_weight": 0.5, "dropout": 0.25})
     found = {line["method"]: line for line in lines}
     ours, theirs = found["dsgrl-feature"], found["cca-ssg"]
     assert (ours["recipe"], theirs["recipe"]) == (
         "default, dropout=0.25",
-        "default, edge_drop=0.5, dropout=0.25",
+        "default, decorrelation_weight=0.5, dropout=0.25",
     )
-    assert "edge_drop" not in ours["config"]
-    assert theirs["config"]["edge_drop"] == 0.5
+    assert "decorrelation_weight" not in ours["config"]
+    assert theirs["config"]["decorrelation_weight"] == 0.5
     assert {"random-f", "random-cca-ssg", "raw"} <= found.keys()
 
 
@@ -375,7 +375,7 @@ def test_suite__a_baseline_takes_recipes_of_its_own(
     tmp_path: Path, fits: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder, text in {
-        "cca-ssg": "edge_drop = 0.5\n",
+        "cca-ssg": "decorrelation_weight = 0.5\n",
         "feature": "lr = 0.5\n",
     }.items():
         place = tmp_path / "tuned" / folder
@@ -383,8 +383,8 @@ def test_suite__a_baseline_takes_recipes_of_its_own(
         (place / "toy.toml").write_text(text)
     monkeypatch.setattr(recipes, "FOLDER", tmp_path)
     found = {line["method"]: line for line in run(**BOTH, recipe="tuned")}
-    assert found["cca-ssg"]["config"]["edge_drop"] == 0.5
-    assert found["random-cca-ssg"]["config"]["edge_drop"] == 0.5
+    assert found["cca-ssg"]["config"]["decorrelation_weight"] == 0.5
+    assert found["random-cca-ssg"]["config"]["decorrelation_weight"] == 0.5
     assert found["cca-ssg"]["config"]["lr"] == 1e-3
     assert found["dsgrl-feature"]["config"]["lr"] == 0.5
 
@@ -394,7 +394,11 @@ def test_suite__a_recipe_file_of_another_method_is_told(
 ) -> None:
     path = tmp_path / "own.toml"
     for text, fits_it, owner in (
-        ("edge_drop = 0.5", "cca-ssg", "is for cca-ssg (it sets 'edge_drop')"),
+        (
+            "decorrelation_weight = 0.5",
+            "cca-ssg",
+            "is for cca-ssg (it sets 'decorrelation_weight')",
+        ),
         ('augment = "feature"', "dsgrl-feature", "is for DSGRL (it sets 'augment')"),
     ):
         path.write_text(text)
@@ -421,9 +425,15 @@ def test_suite__a_recipe_file_of_another_method_is_told(
         ({"settings": {"lr": 1}}, "unknown key 'lr': raw has no parameters to set"),
         ({**OURS, "settings": {"learning": 1}}, "unknown key 'learning'"),
         ({**OURS, "settings": {"lr": 0}}, "DSGRL: lr=0: expected"),
-        ({**OURS, "settings": {"edge_drop": 0.1}}, "expected a parameter of DSGRL"),
+        (
+            {**OURS, "settings": {"decorrelation_weight": 0.1}},
+            "expected a parameter of DSGRL",
+        ),
         ({**BOTH, "settings": {"edge_dorp": 1}}, "a parameter of DSGRL or cca-ssg"),
-        ({**BOTH, "settings": {"edge_drop": 1}}, "cca-ssg: edge_drop=1: expected"),
+        (
+            {**BOTH, "settings": {"decorrelation_weight": -1}},
+            "cca-ssg: decorrelation_weight=-1: expected",
+        ),
         ({**BOTH, "settings": {"num_layers": "auto"}}, "cca-ssg: num_layers='auto'"),
         (
             {**BOTH, "suite": "graphs", "datasets": None},
