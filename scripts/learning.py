@@ -8,8 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from dsgrl.bench.choosing import is_curve
-from dsgrl.bench.curves import base_setting
+from dsgrl.bench.curves import base_setting, is_curve
 from dsgrl.bench.lines import Line, read_lines
 
 ROOT = Path(__file__).parent.parent

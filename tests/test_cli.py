@@ -298,3 +298,22 @@ def test_transform__broken_model(
 ) -> None:
     damage(here / "model")
     assert_refused(run(f"{TRANSFORM} -o z.npy --model model"), "model: ", part)
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("bench curves --methods cca-ssg", "--methods"),
+        ("bench curves --recipe paper", "--recipe"),
+        ("bench speed --set lr=0.1", "--set"),
+        ("bench scale --seeds 1,2", "--seeds"),
+        ("bench nodes --repeats 11", "--repeats"),
+    ],
+)
+def test_bench__an_option_that_would_do_nothing_is_refused(
+    run: Run, words: str, option: str
+) -> None:
+    result = run(words)
+    assert result.code == 2
+    assert f"{option} has no meaning for suite '{words.split()[1]}'" in result.err
+    assert result.out == ""

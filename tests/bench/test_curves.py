@@ -55,6 +55,15 @@ def test_curves__are_resumed_and_repeatable(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("toys")
+def test_curves__may_be_appended_to_lines_of_another_suite(tmp_path: Path) -> None:
+    results = tmp_path / "all.jsonl"
+    results.write_text('{"suite": "speed", "case": "photo"}\n')
+    assert len(list(run_curves(["cora"], settings=QUICK, results=results))) == 1
+    assert [found["suite"] for found in read_lines([results])] == ["speed", "curves"]
+    assert list(run_curves(["cora"], settings=QUICK, results=results)) == []
+
+
+@pytest.mark.usefixtures("toys")
 def test_curves__bad_names_and_settings_are_refused() -> None:
     with pytest.raises(InputError, match="unknown dataset 'coral'"):
         next(run_curves(["coral"]))

@@ -87,7 +87,19 @@ def test_method__one_step_is_finite_and_reaches_nearly_all(
     assert not loss.z.requires_grad
     assert len(loss.z) == 60
     loss.total.backward()
-    assert all(parameter.grad is not None for parameter in method.parameters())
+    reached = [
+        parameter.grad is not None and bool(parameter.grad.abs().max() > 0)
+        for parameter in method.parameters()
+    ]
+    # A shift common to all rows may be of no consequence: one bias at most.
+    assert reached.count(False) <= 1
+
+
+@every_method
+def test_method__descent_lowers_the_loss(name: str, community_graph: Data) -> None:
+    _, history, _ = fitted(name, community_graph, 0, epochs=60, lr=0.01)
+    losses = [row["loss"] for row in history]
+    assert sum(losses[-5:]) < 0.9 * sum(losses[:5])
 
 
 @every_method

@@ -9,7 +9,6 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from scipy.stats import spearmanr
 
@@ -233,8 +232,3 @@ def _rank_correlation(pool: Sequence[tuple[float, Row]]) -> float:
 
 def _is_broken(row: Row) -> bool:
     return any(isinstance(v, float) and math.isnan(v) for v in row.values())
-
-
-def is_curve(line: Mapping[str, Any]) -> bool:
-    """Whether a result line is a curve."""
-    return line.get("suite") == "curves"

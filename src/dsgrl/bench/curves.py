@@ -113,7 +113,7 @@ def run_curves(
     known = set()
     if results is not None:
         check_writable(results.parent)
-        known = {_key(line) for line in open_results(results)}
+        known = {_key(line) for line in open_results(results) if is_curve(line)}
     for name in names:
         tried = SETTINGS[DATASETS[name].level] if settings is None else (settings,)
         for changes in tried:
@@ -211,6 +211,11 @@ class _Probe:
             z, y, splits=self.splits, protocol=self.protocol, metric=self.metric
         )
         return {"val": statistics.fmean(score.validation), "test": score.mean}
+
+
+def is_curve(line: Mapping[str, Any]) -> bool:
+    """Whether a result line is a curve."""
+    return line.get("suite") == "curves"
 
 
 def _all_at_hand(folder: Path | None) -> list[str]:

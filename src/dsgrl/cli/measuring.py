@@ -1,14 +1,21 @@
 """The commands that measure: evaluate, bench, tables, tune."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
 from dsgrl.cli.options import DataOption, SeedOption, console
+from dsgrl.cli.suites import (
+    bench_curves,
+    bench_scale,
+    bench_speed,
+    read_seeds,
+    refuse_unused,
+    split_names,
+)
 from dsgrl.typing import InputError
 
 SetOption = Annotated[
@@ -138,15 +145,27 @@ def bench(
     if given the same --results. A cell that fails is told and the suite goes on; the
     exit code is 1 then.
     """
-    names = None if datasets is None else _split_names(datasets)
+    names = None if datasets is None else split_names(datasets)
+    refuse_unused(
+        suite,
+        {
+            "--methods": methods is not None,
+            "--recipe": recipe != "default",
+            "--set": bool(settings),
+            "--protocol": protocol is not None,
+            "--seeds": seeds != "0",
+            "--in-process": in_process,
+            "--repeats": repeats != 9,
+        },
+    )
     if suite == "speed":
-        _bench_speed(names, repeats, results, data)
+        bench_speed(names, repeats, results, data)
         return
     if suite == "scale":
-        _bench_scale(names, results)
+        bench_scale(names, results)
         return
     if suite == "curves":
-        _bench_curves(names, settings, seeds, results, data)
+        bench_curves(names, settings, read_seeds(seeds), results, data)
         return
     from dsgrl.bench.cells import Cell
     from dsgrl.bench.recipes import parse_settings
@@ -167,11 +186,11 @@ def bench(
         for line in run_suite(
             suite,
             datasets=names,
-            methods=None if methods is None else _split_names(methods),
+            methods=None if methods is None else split_names(methods),
             recipe=recipe,
             settings=parse_settings(settings or ()),
             protocol=protocol,
-            seeds=_read_seeds(seeds),
+            seeds=read_seeds(seeds),
             results=results,
             folder=data,
             in_process=in_process,
@@ -181,17 +200,6 @@ def bench(
             console.print(json.dumps(line))
     if any(failure.was_asked_for for failure in failures):
         raise typer.Exit(1)
-
-
-def _split_names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _read_seeds(text: str) -> list[int]:
-    seeds = _split_names(text)
-    if not seeds or not all(seed.isascii() and seed.isdigit() for seed in seeds):
-        raise InputError(f"--seeds {text}: expected whole numbers, e.g. 0,1,2")
-    return [int(seed) for seed in seeds]
 
 
 def tables(
@@ -281,60 +289,3 @@ def tune(
         f"{tuned.trials} trials ({tuned.given_up} given up early), best score "
         f"{tuned.value:.4f}: wrote {tuned.out}"
     )
-
-
-def _bench_speed(
-    names: list[str] | None, repeats: int, results: Path | None, data: Path | None
-) -> None:
-    from dsgrl.bench.speed import CASES, run_speed
-
-    cases = CASES if names is None else tuple(names)
-    for case in cases:
-        if case not in CASES:
-            raise InputError(f"--datasets {case}: expected some of {', '.join(CASES)}")
-    _print_lines(run_speed(cases, repeats=repeats, folder=data), results)
-
-
-def _bench_scale(names: list[str] | None, results: Path | None) -> None:
-    from dsgrl.bench.scale import SIZES, run_scale
-
-    if names is not None and not all(name.isdigit() and int(name) for name in names):
-        raise InputError(f"--datasets {','.join(names)}: expected numbers of nodes")
-    sizes = SIZES if names is None else tuple(int(name) for name in names)
-    _print_lines(run_scale(sizes), results)
-
-
-def _bench_curves(
-    names: list[str] | None,
-    settings: list[str] | None,
-    seeds: str,
-    results: Path | None,
-    data: Path | None,
-) -> None:
-    from dsgrl.bench.curves import run_curves
-    from dsgrl.bench.recipes import parse_settings
-
-    with Console(stderr=True).status("") as status:
-        for line in run_curves(
-            names,
-            settings=parse_settings(settings) if settings else None,
-            seeds=_read_seeds(seeds),
-            results=results,
-            folder=data,
-            on_start=status.update,
-        ):
-            console.print(json.dumps(line))
-
-
-def _print_lines(lines: Iterator[dict[str, Any]], results: Path | None) -> None:
-    """Print lines as they come; append them to a file, if one is given."""
-    from dsgrl.graph.saving import check_writable
-
-    if results is not None:
-        check_writable(results.parent)
-    for line in lines:
-        text = json.dumps(line)
-        console.print(text)
-        if results is not None:
-            with results.open("a") as file:
-                file.write(text + "\n")

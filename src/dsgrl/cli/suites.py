@@ -1,0 +1,107 @@
+"""The suites of `dsgrl bench` that are no cells of a table: speed, scale, curves."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from dsgrl.cli.options import console
+from dsgrl.typing import InputError
+
+# Which options mean something to these suites, besides --datasets and --results; the
+# others take all but --repeats.
+USED = {
+    "speed": ("--repeats",),
+    "scale": (),
+    "curves": ("--set", "--seeds"),
+}
+
+
+def refuse_unused(suite: str, given: Mapping[str, bool]) -> None:
+    """Refuse an option that would silently do nothing.
+
+    Args:
+        suite: its name.
+        given: per option, whether it was set to anything but its default.
+    """
+    for option, is_given in given.items():
+        used = option in USED[suite] if suite in USED else option != "--repeats"
+        if is_given and not used:
+            raise InputError(
+                f"{option} has no meaning for suite '{suite}': leave it out"
+            )
+
+
+def split_names(text: str) -> list[str]:
+    """Take names apart at their commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def read_seeds(text: str) -> list[int]:
+    """Read seeds, whole numbers apart by commas."""
+    seeds = split_names(text)
+    if not seeds or not all(seed.isascii() and seed.isdigit() for seed in seeds):
+        raise InputError(f"--seeds {text}: expected whole numbers, e.g. 0,1,2")
+    return [int(seed) for seed in seeds]
+
+
+def bench_speed(
+    names: list[str] | None, repeats: int, results: Path | None, data: Path | None
+) -> None:
+    """Time training epochs."""
+    from dsgrl.bench.speed import CASES, run_speed
+
+    cases = CASES if names is None else tuple(names)
+    for case in cases:
+        if case not in CASES:
+            raise InputError(f"--datasets {case}: expected some of {', '.join(CASES)}")
+    _print_lines(run_speed(cases, repeats=repeats, folder=data), results)
+
+
+def bench_scale(names: list[str] | None, results: Path | None) -> None:
+    """Time learned topology as graphs grow."""
+    from dsgrl.bench.scale import SIZES, run_scale
+
+    if names is not None and not all(name.isdigit() and int(name) for name in names):
+        raise InputError(f"--datasets {','.join(names)}: expected numbers of nodes")
+    sizes = SIZES if names is None else tuple(int(name) for name in names)
+    _print_lines(run_scale(sizes), results)
+
+
+def bench_curves(
+    names: list[str] | None,
+    settings: list[str] | None,
+    seeds: list[int],
+    results: Path | None,
+    data: Path | None,
+) -> None:
+    """Record what happens epoch by epoch."""
+    from dsgrl.bench.curves import run_curves
+    from dsgrl.bench.recipes import parse_settings
+
+    with Console(stderr=True).status("") as status:
+        for line in run_curves(
+            names,
+            settings=parse_settings(settings) if settings else None,
+            seeds=seeds,
+            results=results,
+            folder=data,
+            on_start=status.update,
+        ):
+            console.print(json.dumps(line))
+
+
+def _print_lines(lines: Iterator[dict[str, Any]], results: Path | None) -> None:
+    """Print lines as they come; append them to a file, if one is given."""
+    from dsgrl.graph.saving import check_writable
+
+    if results is not None:
+        check_writable(results.parent)
+    for line in lines:
+        text = json.dumps(line)
+        console.print(text)
+        if results is not None:
+            with results.open("a") as file:
+                file.write(text + "\n")
