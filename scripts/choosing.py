@@ -37,11 +37,11 @@ The signals are those of `dsgrl.train.signals`. "Held-out links, earliest near t
 hides 5 % of the edges and takes the earliest epoch whose AUC is within one standard
 error of the best, stopping when that epoch lies 100 back: what `epochs="auto"` does.
 "Or steepest spectrum, the earlier" takes the epoch at which the eigenvalues of the
-embedding's covariance fall fastest, if that comes first. On the curves of nodes it loses
-less, on IMDB more. The default stays with links alone, because looked at every fifth
-epoch the spectrum has passing peaks: on ten splits it kept epoch 25 on Photo and epoch 180 on debian
-(`results/stopping.jsonl`) where links alone keep later and better ones
-(`results/gain.jsonl`).
+embedding's covariance fall fastest, if that comes first. On the curves of nodes it
+loses less, on IMDB more. The default stays with links alone, because looked at every
+fifth epoch the spectrum has passing peaks: on ten splits it kept epoch 25 on Photo and
+epoch 180 on debian (`results/stopping.jsonl`) where links alone keep later and better
+ones (`results/gain.jsonl`).
 
 """
 
