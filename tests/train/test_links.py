@@ -35,6 +35,24 @@ def test_held_out_links__self_loops_are_never_hidden() -> None:
     assert int((kept[0] == kept[1]).sum()) == 30
 
 
+def test_held_out_links__follow_the_seed_not_what_was_drawn_since(
+    community_graph: Data,
+) -> None:
+    adjacency = as_graph(community_graph).adjacency
+
+    def draw(seed: int, numbers_used: int) -> tuple[torch.Tensor, torch.Tensor]:
+        torch.manual_seed(seed)
+        torch.rand(numbers_used)  # as the first weights of a model of some width
+        before = torch.get_rng_state()
+        links = HeldOutLinks(adjacency, share=0.3)
+        assert torch.equal(torch.get_rng_state(), before)
+        return links.edges, links.pairs
+
+    for narrow, wide, other in zip(draw(1, 10), draw(1, 99), draw(2, 10), strict=True):
+        assert torch.equal(narrow, wide)
+        assert not torch.equal(narrow, other)
+
+
 def test_held_out_links__no_node_is_paired_with_itself(community_graph: Data) -> None:
     links = HeldOutLinks(as_graph(community_graph).adjacency, share=0.9)
     assert (links.pairs[0] != links.pairs[1]).all()

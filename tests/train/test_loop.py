@@ -86,7 +86,7 @@ def test_train_auto__waits_for_a_model_that_first_gets_worse(
 ) -> None:
     good = nn.functional.one_hot(community_graph.y).float() * 10
     noise = torch.randn(2, 60, 3)
-    method = Dipping(good + 3 * noise[0], torch.stack([noise[1], good]))
+    method = Dipping(good + 6 * noise[0], torch.stack([noise[1], good]))
     # A constant gradient: Adam takes a step of 1 per epoch.
     config = TrainConfig(lr=1.0, patience=45, max_epochs=120, holdout=0.3)
     history, epoch = train(method, as_graph(community_graph), config)

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dsgrl.graph import Adjacency, Relations
+from dsgrl.train.seed import seeded
 
 HOLDOUT_SHARE = 0.05
 # Small graphs hide more, up to a tenth: a score needs some links to be worth anything.
@@ -35,11 +36,20 @@ class HeldOutLinks:
 
     Attributes:
         training: the graph without the hidden edges.
+
+    Note:
+        What is drawn follows from the seed last given to torch alone: models of any
+        width, whose first weights took more or fewer random numbers, are judged by
+        the same links.
     """
 
     def __init__(
         self, adjacency: Adjacency | Relations, share: float = HOLDOUT_SHARE
     ) -> None:
+        with seeded(torch.initial_seed()):
+            self._draw(adjacency, share)
+
+    def _draw(self, adjacency: Adjacency | Relations, share: float) -> None:
         num_nodes = adjacency.shape[0]
         numbers = [
             _pair_numbers(part.edge_index, source, target, num_nodes)
