@@ -13,9 +13,11 @@ meets a well-conditioned problem. And each strength starts from the last one's w
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
 from scipy.optimize import minimize
 
 from dsgrl.typing import FloatArray, IntArray
@@ -48,16 +50,14 @@ class PrincipalAxes:
         centered: FloatArray = train - mean
         num_rows, num_columns = train.shape
         if num_rows >= num_columns:
-            variance, axes = np.linalg.eigh(centered.T @ centered)
-            axes = axes[:, variance > LEAST_VARIANCE * variance[-1]]
+            _, axes = _large_eigenvalues(centered.T @ centered)
             return cls(centered @ axes, mean, (axes,))
         # The axes are then divided by their deviations: float32 would not do.
         exact = centered.astype(np.float64)
-        variance, rows = np.linalg.eigh(exact @ exact.T)
-        kept = variance > LEAST_VARIANCE * variance[-1]
-        deviation = np.sqrt(variance[kept])
-        coordinates = (rows[:, kept] * deviation).astype(np.float32)
-        mixture = (rows[:, kept] / deviation).astype(np.float32)
+        variance, rows = _large_eigenvalues(exact @ exact.T)
+        deviation = np.sqrt(variance)
+        coordinates = (rows * deviation).astype(np.float32)
+        mixture = (rows / deviation).astype(np.float32)
         return cls(coordinates, mean, (centered.T, mixture))
 
     def to_columns(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -66,6 +66,16 @@ class PrincipalAxes:
         for factor in reversed(self.factors):
             columns = factor @ columns
         return columns, weights[:, -1] - self.mean @ columns
+
+
+def _large_eigenvalues(
+    gram: npt.NDArray[Any],
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Eigenvalues above `LEAST_VARIANCE` of the largest, and their vectors [R, K]."""
+    # By SciPy: half the time of NumPy's, which is most of a small set's probe.
+    values, vectors = eigh(gram, driver="evd", check_finite=False)
+    kept = values > LEAST_VARIANCE * values[-1]
+    return values[kept], vectors[:, kept]
 
 
 @dataclass(frozen=True, slots=True)
