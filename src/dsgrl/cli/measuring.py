@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -88,13 +88,18 @@ def evaluate(
         console.print(f"{found.left_out} rows without a label were left out")
 
 
+SuiteName = Literal[
+    "nodes", "graphs", "hetero", "large", "speed", "scale", "curves", "ablations"
+]
+
+
 def bench(
     suite: Annotated[
-        Literal["nodes", "graphs", "hetero", "large", "speed", "scale", "curves"],
+        SuiteName,
         typer.Argument(
             metavar="SUITE",
-            help="nodes, graphs, hetero or large; speed, scale, or curves: what "
-            "happens epoch by epoch.",
+            help="nodes, graphs, hetero or large; speed; scale; curves: what happens "
+            "epoch by epoch; ablations: what each part is worth.",
         ),
     ],
     datasets: Annotated[
@@ -167,6 +172,7 @@ def bench(
     if suite == "curves":
         bench_curves(names, settings, read_seeds(seeds), results, data)
         return
+    from dsgrl.bench.ablations import run_ablations
     from dsgrl.bench.cells import Cell
     from dsgrl.bench.recipes import parse_settings
     from dsgrl.bench.runner import Failure, run_suite
@@ -183,20 +189,27 @@ def bench(
             what = f"{cell.dataset} {cell.method} ({cell.recipe}), seed {cell.seed}"
             status.update(f"{number} of {total}: {what}")
 
-        for line in run_suite(
-            suite,
-            datasets=names,
-            methods=None if methods is None else split_names(methods),
-            recipe=recipe,
-            settings=parse_settings(settings or ()),
-            protocol=protocol,
-            seeds=read_seeds(seeds),
-            results=results,
-            folder=data,
-            in_process=in_process,
-            on_start=start,
-            on_failure=fail,
-        ):
+        common: dict[str, Any] = {
+            "datasets": names,
+            "seeds": read_seeds(seeds),
+            "results": results,
+            "folder": data,
+            "on_start": start,
+            "on_failure": fail,
+        }
+        if suite == "ablations":
+            lines = run_ablations(**common)
+        else:
+            lines = run_suite(
+                suite,
+                methods=None if methods is None else split_names(methods),
+                recipe=recipe,
+                settings=parse_settings(settings or ()),
+                protocol=protocol,
+                in_process=in_process,
+                **common,
+            )
+        for line in lines:
             console.print(json.dumps(line))
     if any(failure.was_asked_for for failure in failures):
         raise typer.Exit(1)

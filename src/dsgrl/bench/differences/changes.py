@@ -99,6 +99,8 @@ FITS: dict[str, Fit] = {
     "same start": Fit(change=program.start_alike),
     "unit rows": _set(unit_rows=True),
     "no orthogonality": _set(orthogonality_weight=0.0),
+    "wider": _set(orthogonality_weight=0.0, out_channels=128),
+    "stopped by links": _set(orthogonality_weight=0.0, epochs="auto"),
     "dropout 0.5": _set(dropout=program.DROPOUT),
     "no dropout": _set(dropout=0.0),
     "lr / 10": Fit(config=lambda config: {"lr": config["lr"] / 10}),
@@ -213,7 +215,7 @@ _FORMS = ("Frobenius norm", "orthogonality form", "fifth of the epochs")
 _LEVEL_FORMS = {
     "node": ("last layer", "batch norm"),
     "graph": ("standardised embeddings", "dropout 0.5", "no dropout"),
-    "hetero": ("no dropout",),
+    "hetero": ("wider", "stopped by links", "no dropout"),
 }
 
 
@@ -292,6 +294,8 @@ WORDS = {
     "same start": "both augmenters start with the same weights (P, graphs)",
     "unit rows": "Eq. 5 with rows of unit length (P)",
     "no orthogonality": "without Eq. 5 (lambda = 0)",
+    "wider": "without Eq. 5, and 128 columns per view",
+    "stopped by links": 'without Eq. 5, and `epochs="auto"`',
     "dropout 0.5": "dropout 0.5 whatever the recipe says (P, graphs)",
     "no dropout": "dropout 0",
     "lr / 10": "a tenth of the learning rate",

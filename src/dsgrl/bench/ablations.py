@@ -1,0 +1,177 @@
+"""`dsgrl bench ablations`: what each part of the default is worth.
+
+The default, and the default with one part taken out or put in, over several seeds;
+lines are those of the suites. docs/ABLATIONS.md is made from them.
+"""
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dsgrl.bench.cells import Cell
+from dsgrl.bench.lines import Line
+from dsgrl.bench.recipes import DEFAULT
+from dsgrl.bench.runner import Failure, run_suite
+from dsgrl.graph.datasets import DATASETS, suggest
+from dsgrl.typing import InputError
+
+METHOD = "dsgrl-feature"
+# Quick ones: every part is taken out of every one of them, for every seed.
+SETS = ("cora", "citeseer", "debian", "photo", "enzymes", "imdb-b", "imdb-m")
+SEEDS = (0, 1, 2)
+
+
+class Part(NamedTuple):
+    """A part of the method, and what the default becomes without it.
+
+    Attributes:
+        name: in words.
+        changes: parameters to set.
+        levels: where the change is one; elsewhere the default is as it would be.
+    """
+
+    name: str
+    changes: dict[str, Any]
+    levels: tuple[str, ...] = ("node", "graph")
+
+
+# What the default has, taken out.
+PARTS = (
+    Part("training", {"epochs": 0}),
+    Part("invariance term (Eq. 1)", {"invariance_weight": 0.0}),
+    Part("variance term (Eq. 2)", {"variance_weight": 0.0}),
+    Part("covariance term (Eq. 3)", {"covariance_weight": 0.0}),
+    Part("dropout", {"dropout": 0.0}),
+    Part("smaller start", {"gain": 1.0}, ("node",)),
+    Part("wide augmenters: 64 columns each", {"augment_channels": 64}),
+    Part("both views in the result: their mean", {"aggregate": "mean"}),
+    Part("stopping by links: 300 epochs", {"epochs": 300}, ("node",)),
+    Part("standardised embeddings", {"standardize": False}, ("graph",)),
+    Part("batch norm", {"norm": None}, ("graph",)),
+    Part("all layers in the result: the last", {"jump": "last"}, ("graph",)),
+    Part("depth: one layer", {"num_layers": 1}),
+)
+# What the default lacks, put in.
+OPTIONS = (
+    Part("augmenter orthogonality (Eq. 5)", {"orthogonality_weight": 1.0}),
+    Part("orthogonality form (Eq. 7)", {"regularizer": "orthogonality"}),
+    Part("masked columns", {"feature_mask": 0.2}),
+    Part("dropped edges", {"edge_drop": 0.3}),
+    Part("weight decay", {"weight_decay": 1e-4}),
+    Part("standardised embeddings", {"standardize": True}, ("node",)),
+    Part("batch norm", {"norm": "batch"}, ("node",)),
+    Part("all layers in the result", {"jump": "cat"}, ("node",)),
+    Part("wider augmenters", {"augment_channels": 512}),
+    Part("stronger covariance term", {"covariance_weight": 4.0}),
+    Part("width 64 per view", {"out_channels": 64}),
+    Part("width 256 per view", {"out_channels": 256}),
+)
+
+
+def run_ablations(
+    datasets: Sequence[str] | None = None,
+    *,
+    seeds: Sequence[int] = SEEDS,
+    results: Path | None = None,
+    folder: Path | None = None,
+    on_start: Callable[[Cell, int, int], None] | None = None,
+    on_failure: Callable[[Failure], None] | None = None,
+) -> Iterator[Line]:
+    """Run the default and every change; lines in the results file are not made again.
+
+    Args:
+        datasets: names of node or graph level; `SETS` by default.
+        seeds: of the models.
+        results: file to append the lines to.
+        folder: where datasets live.
+        on_start: as that of `run_suite`.
+        on_failure: as that of `run_suite`.
+
+    Raises:
+        InputError: if a name cannot work.
+    """
+    names = [name.lower() for name in datasets or SETS]
+    for name in names:
+        if name not in DATASETS:
+            raise InputError(f"unknown dataset '{name}'{suggest(name)}")
+        if DATASETS[name].level not in Part("", {}).levels:
+            raise InputError(
+                f"dataset '{name}' is of level '{DATASETS[name].level}', ablations are "
+                f"for 'node' and 'graph'"
+            )
+    for name in names:
+        level = DATASETS[name].level
+        for changes in ({}, *(part.changes for part in parts_of(level))):
+            yield from run_suite(
+                "nodes" if level == "node" else "graphs",
+                datasets=[name],
+                methods=[METHOD],
+                settings=changes,
+                seeds=seeds,
+                results=results,
+                folder=folder,
+                on_start=on_start,
+                on_failure=on_failure,
+            )
+
+
+def parts_of(level: str) -> list[Part]:
+    """List what is changed at a level."""
+    return [part for part in (*PARTS, *OPTIONS) if level in part.levels]
+
+
+def render_ablations(lines: Sequence[Line]) -> str:
+    """Write the tables, one per level and kind of change, in Markdown."""
+    scores: dict[tuple[str, str], dict[int, float]] = {}
+    for line in lines:
+        if line.get("method") == METHOD:
+            key = (str(line["dataset"]), str(line["recipe"]))
+            scores.setdefault(key, {})[int(line["seed"])] = float(line["mean"])
+    sections = []
+    for level, title in (("node", "Nodes"), ("graph", "Whole graphs")):
+        names = [n for n, _ in scores if DATASETS[n].level == level]
+        names = list(dict.fromkeys(names))
+        if not names:
+            continue
+        sections.append(f"## {title}\n")
+        for parts, head in ((PARTS, "without"), (OPTIONS, "with")):
+            here = [part for part in parts if level in part.levels]
+            sections.append(_table(here, head, names, scores))
+    return "\n".join(sections)
+
+
+def _table(
+    parts: Sequence[Part],
+    head: str,
+    names: Sequence[str],
+    scores: Mapping[tuple[str, str], Mapping[int, float]],
+) -> str:
+    rows = [
+        [head, *names, "mean change"],
+        ["---"] * (len(names) + 2),
+        ["*the default*", *(_level(scores.get((n, DEFAULT), {})) for n in names), ""],
+    ]
+    for part in parts:
+        label = ", ".join([DEFAULT, *(f"{k}={v}" for k, v in part.changes.items())])
+        cells, changes = [], []
+        for name in names:
+            base, other = (scores.get((name, key), {}) for key in (DEFAULT, label))
+            pairs = [other[seed] - base[seed] for seed in other if seed in base]
+            cells.append(_change(pairs))
+            changes += [statistics.mean(pairs)] if pairs else []
+        mean = f"{statistics.mean(changes):+.1f}" if changes else ""
+        setting = ", ".join(f"`{k}={v!r}`" for k, v in part.changes.items())
+        rows.append([f"{part.name} ({setting})", *cells, mean])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _level(scores: Mapping[int, float]) -> str:
+    return f"{statistics.mean(scores.values()):.1f}" if scores else ""
+
+
+def _change(pairs: Sequence[float]) -> str:
+    """Mean over the seeds, and their deviation."""
+    if not pairs:
+        return ""
+    return f"{statistics.mean(pairs):+.1f} ± {statistics.pstdev(pairs):.1f}"

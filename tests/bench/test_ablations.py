@@ -1,0 +1,104 @@
+"""Ablations: each changes something, and the table says by how much."""
+
+from typing import Any
+
+import pytest
+
+from dsgrl.bench import ablations
+from dsgrl.bench.ablations import (
+    OPTIONS,
+    PARTS,
+    SETS,
+    Part,
+    parts_of,
+    render_ablations,
+    run_ablations,
+)
+from dsgrl.bench.recipes import default_parameters
+from dsgrl.graph.datasets import DATASETS
+from dsgrl.methods import check_parameters
+from dsgrl.methods.build import resolve_auto
+from dsgrl.typing import InputError
+
+
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_parts__differ_from_the_default_where_they_are_said_to(level: Any) -> None:
+    default = resolve_auto(default_parameters(), level)
+    for part in parts_of(level):
+        check_parameters({**default_parameters(), **part.changes})
+        for key, value in part.changes.items():
+            assert default[key] != value, part
+
+
+def test_parts__no_change_is_listed_twice() -> None:
+    for level in ("node", "graph"):
+        changes = [str(part.changes) for part in parts_of(level)]
+        assert len(set(changes)) == len(changes)
+
+
+def test_sets__are_six_or_more_and_of_both_levels() -> None:
+    assert len(SETS) >= 6
+    assert {DATASETS[name].level for name in SETS} == {"node", "graph"}
+
+
+def test_run_ablations__runs_the_default_and_each_part_of_the_level(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = []
+
+    def run_suite(suite: str, **options: Any) -> list[Any]:
+        calls.append((suite, options["datasets"], options["settings"]))
+        assert options["seeds"] == [4, 5]
+        return [len(calls)]
+
+    monkeypatch.setattr(ablations, "run_suite", run_suite)
+    lines = list(run_ablations(["cora", "ENZYMES"], seeds=[4, 5]))
+    assert len(lines) == len(calls)
+    for name, suite in (("cora", "nodes"), ("enzymes", "graphs")):
+        level: Any = DATASETS[name].level
+        expected = [{}, *(part.changes for part in parts_of(level))]
+        assert [c[2] for c in calls if c[:2] == (suite, [name])] == expected
+
+
+@pytest.mark.parametrize("name", ["corra", "imdb"])
+def test_run_ablations__refuses_what_it_cannot_run(name: str) -> None:
+    with pytest.raises(InputError, match=name):
+        list(run_ablations([name]))
+
+
+def line(dataset: str, recipe: str, seed: int, mean: float) -> dict[str, Any]:
+    return {
+        "dataset": dataset,
+        "method": "dsgrl-feature",
+        "recipe": recipe,
+        "seed": seed,
+        "mean": mean,
+    }
+
+
+def test_render_ablations__compares_seed_by_seed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ablations, "PARTS", (Part("a", {"dropout": 0.0}),))
+    monkeypatch.setattr(ablations, "OPTIONS", (Part("b", {"norm": "x"}, ("graph",)),))
+    without = "default, dropout=0.0"
+    text = render_ablations(
+        [
+            line("cora", "default", 0, 80.0),
+            line("cora", "default", 1, 82.0),
+            line("cora", without, 0, 79.0),
+            line("cora", without, 1, 79.0),
+            # The default of this seed is not there: nothing to compare with.
+            line("cora", without, 2, 10.0),
+            line("citeseer", "default", 0, 70.0),
+            line("citeseer", without, 0, 74.0),
+            {**line("cora", without, 0, 1.0), "method": "random-f"},
+        ]
+    )
+    assert "| *the default* | 81.0 | 70.0 |  |" in text
+    assert "| a (`dropout=0.0`) | -2.0 ± 1.0 | +4.0 ± 0.0 | +1.0 |" in text
+    assert "## Whole graphs" not in text
+
+
+def test_parts__every_row_has_a_name() -> None:
+    assert all(part.name and part.changes for part in (*PARTS, *OPTIONS))
