@@ -43,6 +43,7 @@ readme: $(READY)
 	$(BIN)/python scripts/differences.py
 	$(BIN)/python scripts/choosing.py
 	$(BIN)/python scripts/learning.py
+	$(BIN)/python scripts/ablations.py
 
 # torch comes first and pinned: unpinned, pip takes a build of several gigabytes.
 $(READY): pyproject.toml constraints.txt

@@ -130,6 +130,11 @@ def test_choosing__is_that_of_the_recorded_curves() -> None:
     assert (ROOT / "docs/CHOOSING.md").read_text() == load_script("choosing").render()
 
 
+def test_ablations__are_those_of_the_recorded_runs() -> None:
+    page = (ROOT / "docs/ABLATIONS.md").read_text()
+    assert page == load_script("ablations").render()
+
+
 def test_learning__is_that_of_the_recorded_curves() -> None:
     script = load_script("learning")
     assert (ROOT / "docs/LEARNING.md").read_text() == script.render()

@@ -60,6 +60,18 @@ def test_held_out_links__no_node_is_paired_with_itself(community_graph: Data) ->
     assert links.pairs.max() < 60
 
 
+def test_held_out_links__few_links_meet_more_random_pairs(
+    community_graph: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adjacency = as_graph(community_graph).adjacency
+    links = HeldOutLinks(adjacency, share=0.3)
+    count = links.edges.size(1)
+    assert links.pairs.size(1) == 20 * count
+    for enough, expected in ((3 * count, 3 * count), (1, count)):
+        monkeypatch.setattr("dsgrl.train.links.ENOUGH_PAIRS", enough)
+        assert HeldOutLinks(adjacency, share=0.3).pairs.size(1) == expected
+
+
 def test_held_out_links__tells_communities_from_noise(community_graph: Data) -> None:
     links = HeldOutLinks(as_graph(community_graph).adjacency, share=0.3)
     group = torch.nn.functional.one_hot(community_graph.y).float()
