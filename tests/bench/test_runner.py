@@ -138,6 +138,9 @@ def test_suite__real_systems_and_their_controls(tmp_path: Path) -> None:
     assert trained["seconds_per_epoch"] > 0
     assert untrained["seconds_per_epoch"] is None
     assert trained["config"].items() >= QUICK.items()
+    alone = run(tmp_path / "alone.jsonl", **OURS, settings=QUICK, controls=False)
+    assert [line["method"] for line in alone] == ["dsgrl-feature"]
+    assert alone[0]["scores"] == trained["scores"]
     assert untrained["config"]["epochs"] == 0
     assert raw["config"] == {}
     assert read_lines([results]) == lines

@@ -1,7 +1,7 @@
 """`dsgrl bench ablations`: what each part of the default is worth.
 
-The default, and the default with one part taken out or put in, over several seeds;
-lines are those of the suites. docs/ABLATIONS.md is made from them.
+The default, and the default with one part taken out or put in (no training among
+them), over several seeds; lines are those of the suites. docs/ABLATIONS.md is made from them.
 """
 
 import statistics
@@ -111,6 +111,7 @@ def run_ablations(
                 seeds=seeds,
                 results=results,
                 folder=folder,
+                controls=False,
                 on_start=on_start,
                 on_failure=on_failure,
             )

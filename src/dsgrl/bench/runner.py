@@ -6,7 +6,7 @@ started again ends with the lines of one that never was.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ def run_suite(
     results: Path | None = None,
     folder: Path | None = None,
     in_process: bool = False,
+    controls: bool = True,
     on_start: Callable[[Cell, int, int], None] | None = None,
     on_failure: Callable[[Failure], None] | None = None,
 ) -> Iterator[Line]:
@@ -61,7 +62,7 @@ def run_suite(
     Args:
         suite: a key of `SUITES`.
         datasets: names; all of the suite's that are at hand by default.
-        methods: names of `SYSTEMS`; their controls always join.
+        methods: names of `SYSTEMS`.
         recipe: "default", a family like "paper", or the path of a recipe file.
         settings: parameters that beat the recipe.
         protocol: another one than the suite's, e.g. "10/10/80".
@@ -70,6 +71,7 @@ def run_suite(
         folder: where datasets live.
         in_process: fit here, not in a process of its own per cell; then a cell's
             peak memory cannot be told and is None.
+        controls: run those of the methods, too; every table of scores has them.
         on_start: told each cell that is run, its number and how many there are.
         on_failure: told each cell that gave no result; the suite goes on.
 
@@ -80,6 +82,8 @@ def run_suite(
     request = make_request(
         suite, datasets, methods, recipe, settings or {}, protocol, folder
     )
+    if not controls:
+        request = replace(request, methods=tuple(methods or request.methods))
     fail = on_failure or _warn
     finished = set()
     if results is not None:
