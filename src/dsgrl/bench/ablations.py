@@ -1,7 +1,8 @@
 """`dsgrl bench ablations`: what each part of the default is worth.
 
-The default, and the default with one part taken out or put in (no training among
-them), over several seeds; lines are those of the suites. docs/ABLATIONS.md is made from them.
+The default, and the default with one part taken out or put in (training is one of
+them), over several seeds; lines are those of the suites, docs/ABLATIONS.md is made from
+them.
 """
 
 import statistics
