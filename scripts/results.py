@@ -1,8 +1,10 @@
 """Write docs/RESULTS.md from the recorded result lines: `make readme`."""
 
+import re
 from pathlib import Path
 
 from dsgrl.bench.lines import is_score, read_lines
+from dsgrl.bench.recipes import FOLDER
 from dsgrl.bench.tables import render_tables
 
 ROOT = Path(__file__).parent.parent
@@ -21,12 +23,13 @@ dsgrl tables results/nodes.jsonl
 and likewise for graphs and hetero. `--recipe default` is one setting for all
 datasets, and no label is used to train or to stop (the setting itself was compared by
 labelled scores of Cora, CiteSeer, debian and Photo); `paper` is the paper's appendix,
-`tuned` the best of a few trials by the validation rows of one split. Nodes: ten
-stratified 5/15/80 splits. Graphs: the ten public folds. IMDB: 20 to 80 % of the test
-nodes, ten draws. Everything about the probe is chosen on validation rows. Random-F,
-Random-T (the untrained models) and raw features are our controls under the same
-protocol. A cell that is not there has not been run. What explains numbers more than two
-points from the paper's: [DIFFERENCES.md](DIFFERENCES.md).
+`tuned` the best of a few trials (how few is listed below) by the training and
+validation rows of one split. Nodes: ten stratified 5/15/80 splits. Graphs: the ten
+public folds. IMDB: 20 to 80 % of the test nodes, ten draws. Everything about the probe
+is chosen on validation rows. Random-F, Random-T (the untrained models) and raw features
+are our controls under the same protocol. A cell that is not there has not been run.
+What explains numbers more than two points from the paper's:
+[DIFFERENCES.md](DIFFERENCES.md).
 
 """
 
@@ -37,7 +40,27 @@ def render() -> str:
     there = [path for path in paths if path.exists()]
     lines = [line for line in read_lines(there) if is_score(line)]
     files = ", ".join(path.name for path in there)
-    return HEAD.replace("{files}", f"{{{files}}}") + render_tables(lines)
+    head = HEAD.replace("{files}", f"{{{files}}}")
+    return head + render_tables(lines) + render_budget()
+
+
+def render_budget() -> str:
+    """Say how many trials each tuned recipe is the best of, as its own head does."""
+    trials: dict[str, dict[str, str]] = {}
+    for path in sorted((FOLDER / "tuned").glob("*/*.toml")):
+        found = re.search(r"Best of (\d+) trials", path.read_text())
+        assert found, path
+        trials.setdefault(path.stem, {})[path.parent.name] = found[1]
+    families = sorted({name for counts in trials.values() for name in counts})
+    rows = [["dataset", *families], ["---"] * (len(families) + 1)]
+    for dataset, counts in sorted(trials.items()):
+        rows.append([dataset, *(counts.get(name, "") for name in families)])
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return (
+        "\n## Trials behind the tuned recipes\n\nThe default takes part as the first "
+        "trial, the paper's recipe, if there is one, as the second. Long trainings "
+        "were given few trials and a limit of epochs (the recipe names it).\n\n" + table
+    )
 
 
 if __name__ == "__main__":

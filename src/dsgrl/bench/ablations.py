@@ -41,7 +41,8 @@ class Part(NamedTuple):
 PARTS = (
     Part("training", {"epochs": 0}),
     Part("invariance term (Eq. 1)", {"invariance_weight": 0.0}),
-    Part("variance term (Eq. 2)", {"variance_weight": 0.0}),
+    # Columns of deviation 1, as those of graphs are made, have none to lose.
+    Part("variance term (Eq. 2)", {"variance_weight": 0.0}, ("node",)),
     Part("covariance term (Eq. 3)", {"covariance_weight": 0.0}),
     Part("dropout", {"dropout": 0.0}),
     Part("smaller start", {"gain": 1.0}, ("node",)),
