@@ -4,9 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from dsgrl import DSGRL
 from dsgrl.graph import Graph, as_graph, propagate
+from dsgrl.methods import build_dsgrl
 from dsgrl.methods.base import Method
-from dsgrl.train.diagnostics import spectrum_slope
+from dsgrl.train.diagnostics import measure_health, spectrum_slope
 from dsgrl.train.links import HeldOutLinks
 from dsgrl.train.signals import Signals, predictability
 from dsgrl.typing import LossTerms
@@ -91,3 +93,23 @@ def test_signals__a_type_without_nodes_is_passed_over() -> None:
     noise = torch.randn(graph.num_rows, 6)
     found = Signals(graph, None).measure(Given(lambda batch: noise))
     assert all(torch.isfinite(torch.tensor(value)) for value in found.values())
+
+
+def test_augmented__spectrum_of_what_the_augmenters_make() -> None:
+    graph = as_graph(make_data("node"))
+    parameters = DSGRL(augment_channels=12, out_channels=4).get_params(deep=False)
+    torch.manual_seed(0)
+    method = build_dsgrl(parameters, graph.num_features)
+    spread = Signals(graph, None).measure(method)
+    assert method.features is not None
+    with torch.no_grad():
+        x1, _ = method.features(graph.x).unbind(dim=1)
+    assert spread["augmented_rank"] == measure_health(x1)["effective_rank"]
+    assert spread["augmented_slope"] == spectrum_slope(x1)
+    # All columns of a view alike: one direction is left.
+    with torch.no_grad():
+        for weight in method.features.weights:
+            weight[:] = weight[..., :1]
+    flat = Signals(graph, None).measure(method)
+    assert flat["augmented_rank"] == pytest.approx(1.0, abs=1e-3)
+    assert spread["augmented_rank"] > 2

@@ -44,6 +44,7 @@ class Signals:
                     R^2 on held-out rows; of whole graphs: of what they contain
     `near_features` the same of the mean input of its neighbours (not for many graphs)
     `augmented`     deviation of the augmented features (learned features only)
+    `augmented_rank`, `augmented_slope`  effective rank and slope of those of view 1
     ==============  ================================================================
 
     Args:
@@ -98,7 +99,10 @@ class Signals:
             found["agreement"] = float((unit1 * unit2).sum(dim=1).mean())
             found["matching"] = self._matching(one, two)
         if method.features is not None and self.graph.ptr is None:
-            found["augmented"] = float(method.features(self.graph.x).std())
+            x1, x2 = method.features(self.graph.x).unbind(dim=1)
+            found["augmented"] = float(torch.stack([x1, x2]).std())
+            found["augmented_rank"] = measure_health(x1)["effective_rank"]
+            found["augmented_slope"] = spectrum_slope(x1)
         return found
 
     def _matching(self, one: Tensor, two: Tensor) -> float:
