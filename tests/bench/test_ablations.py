@@ -15,6 +15,7 @@ from dsgrl.bench.ablations import (
     run_ablations,
 )
 from dsgrl.bench.recipes import default_parameters
+from dsgrl.bench.runner import Failure
 from dsgrl.graph.datasets import DATASETS
 from dsgrl.methods import check_parameters
 from dsgrl.methods.build import resolve_auto
@@ -102,3 +103,21 @@ def test_render_ablations__compares_seed_by_seed(
 
 def test_parts__every_row_has_a_name() -> None:
     assert all(part.name and part.changes for part in (*PARTS, *OPTIONS))
+
+
+def test_run_ablations__a_missing_dataset_is_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run_suite(suite: str, **options: Any) -> list[Any]:
+        (name,) = options["datasets"]
+        # One is not there; of the other, some cell fails.
+        where = name if name == "cora" else f"{name} dsgrl-feature"
+        options["on_failure"](Failure(where, "reason"))
+        return []
+
+    monkeypatch.setattr(ablations, "run_suite", run_suite)
+    told: list[str] = []
+    run = run_ablations(["cora", "photo"], on_failure=lambda f: told.append(f.where))
+    assert list(run) == []
+    assert told.count("cora") == 1
+    assert len(told) == 2 + len(parts_of("node"))

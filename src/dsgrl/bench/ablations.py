@@ -20,7 +20,7 @@ from dsgrl.typing import InputError
 METHOD = "dsgrl-feature"
 # Quick ones: every part is taken out of every one of them, for every seed.
 SETS = ("cora", "citeseer", "debian", "photo", "enzymes", "imdb-b", "imdb-m")
-SEEDS = (0, 1, 2)
+LEVELS = ("node", "graph")
 
 
 class Part(NamedTuple):
@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
     name: str
     changes: dict[str, Any]
-    levels: tuple[str, ...] = ("node", "graph")
+    levels: tuple[str, ...] = LEVELS
 
 
 # What the default has, taken out.
@@ -74,7 +74,7 @@ OPTIONS = (
 def run_ablations(
     datasets: Sequence[str] | None = None,
     *,
-    seeds: Sequence[int] = SEEDS,
+    seeds: Sequence[int] = (0,),
     results: Path | None = None,
     folder: Path | None = None,
     on_start: Callable[[Cell, int, int], None] | None = None,
@@ -97,14 +97,24 @@ def run_ablations(
     for name in names:
         if name not in DATASETS:
             raise InputError(f"unknown dataset '{name}'{suggest(name)}")
-        if DATASETS[name].level not in Part("", {}).levels:
+        if DATASETS[name].level not in LEVELS:
             raise InputError(
                 f"dataset '{name}' is of level '{DATASETS[name].level}', ablations are "
                 f"for 'node' and 'graph'"
             )
+    absent: set[str] = set()
+
+    def fail(failure: Failure) -> None:
+        # A dataset that is not there is told once, not for every part.
+        absent.update({failure.where} & {*names})
+        if on_failure:
+            on_failure(failure)
+
     for name in names:
         level = DATASETS[name].level
         for changes in ({}, *(part.changes for part in parts_of(level))):
+            if name in absent:
+                break
             yield from run_suite(
                 "nodes" if level == "node" else "graphs",
                 datasets=[name],
@@ -115,7 +125,7 @@ def run_ablations(
                 folder=folder,
                 controls=False,
                 on_start=on_start,
-                on_failure=on_failure,
+                on_failure=fail,
             )
 
 

@@ -105,7 +105,8 @@ def bench(
     datasets: Annotated[
         str | None,
         typer.Option(
-            help="Comma-separated names, for scale numbers of nodes (default: all)."
+            help="Comma-separated names, for scale numbers of nodes (default: all; for "
+            "ablations a few quick ones)."
         ),
     ] = None,
     methods: Annotated[
@@ -145,10 +146,10 @@ def bench(
 ) -> None:
     """Measure, and print one JSON line per score.
 
-    Beside every method stand its controls: the untrained model and raw features (for
-    graphs, features without structure). A suite that was stopped goes on where it was
-    if given the same --results. A cell that fails is told and the suite goes on; the
-    exit code is 1 then.
+    Beside every method of a table stand its controls: the untrained model and raw
+    features (for graphs, features without structure). A suite that was stopped goes on
+    where it was if given the same --results. A cell that fails is told and the suite
+    goes on; the exit code is 1 then.
     """
     names = None if datasets is None else split_names(datasets)
     refuse_unused(
