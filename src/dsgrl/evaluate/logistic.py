@@ -31,7 +31,7 @@ MAX_STEPS = 500
 
 @dataclass(frozen=True, slots=True)
 class PrincipalAxes:
-    """Orthonormal axes of the training rows.
+    """Orthonormal axes that span the training rows, nearly or fully principal ones.
 
     Attributes:
         coordinates: of the training rows in these axes [M, R].
@@ -44,17 +44,24 @@ class PrincipalAxes:
     factors: tuple[FloatArray, ...]
 
     @classmethod
-    def of(cls, train: FloatArray) -> "PrincipalAxes":
-        """Find the axes of rows [M, D] from the smaller of their two Gram matrices."""
+    def of(cls, train: FloatArray, basis: FloatArray | None = None) -> "PrincipalAxes":
+        """Find the axes of rows [M, D] from the smaller of their two Gram matrices.
+
+        Args:
+            train: the rows.
+            basis: orthonormal axes that span the rows [D, R], if they are at hand.
+        """
         mean: FloatArray = train.mean(axis=0)
         centered: FloatArray = train - mean
+        if basis is not None:
+            return cls(centered @ basis, mean, (basis,))
         num_rows, num_columns = train.shape
         if num_rows >= num_columns:
-            _, axes = _large_eigenvalues(centered.T @ centered)
+            _, axes = large_eigenvalues(centered.T @ centered)
             return cls(centered @ axes, mean, (axes,))
         # The axes are then divided by their deviations: float32 would not do.
         exact = centered.astype(np.float64)
-        variance, rows = _large_eigenvalues(exact @ exact.T)
+        variance, rows = large_eigenvalues(exact @ exact.T)
         deviation = np.sqrt(variance)
         coordinates = (rows * deviation).astype(np.float32)
         mixture = (rows / deviation).astype(np.float32)
@@ -68,7 +75,7 @@ class PrincipalAxes:
         return columns, weights[:, -1] - self.mean @ columns
 
 
-def _large_eigenvalues(
+def large_eigenvalues(
     gram: npt.NDArray[Any],
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Eigenvalues above `LEAST_VARIANCE` of the largest, and their vectors [R, K]."""

@@ -1,6 +1,7 @@
 """From an embedding and labels to a score, under a protocol of the field."""
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,8 @@ from threadpoolctl import threadpool_limits
 from dsgrl.evaluate.labels import Targets, encode_labels
 from dsgrl.evaluate.manifest import manifest_hash
 from dsgrl.evaluate.metrics import METRICS
-from dsgrl.evaluate.probes import PROBES
+from dsgrl.evaluate.probes import PROBES, logistic_probe
+from dsgrl.evaluate.shared import SharedAxes, are_worth_sharing
 from dsgrl.evaluate.splits import DEFAULT_PROTOCOL, checked_splits, protocol_splits
 from dsgrl.typing import FloatArray, InputError, Score, Split
 
@@ -73,7 +75,10 @@ def evaluate(
     _require("metric", metric, METRICS)
     # Such small products lose an order of magnitude to waiting threads.
     with threadpool_limits(1):
-        results = [PROBES[probe](rows, targets, split, metric) for split in splits]
+        judge = PROBES[probe]
+        if judge is logistic_probe and are_worth_sharing(rows.shape[1], splits):
+            judge = partial(logistic_probe, shared=SharedAxes.of(rows))
+        results = [judge(rows, targets, split, metric) for split in splits]
     return Score(
         scores=[result.test for result in results],
         validation=[result.validation for result in results],
