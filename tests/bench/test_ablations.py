@@ -6,6 +6,7 @@ import pytest
 
 from dsgrl.bench import ablations
 from dsgrl.bench.ablations import (
+    GRAPHS,
     OPTIONS,
     PARTS,
     SETS,
@@ -23,9 +24,12 @@ from dsgrl.typing import InputError
 
 
 @pytest.mark.parametrize("level", ["node", "graph"])
-def test_parts__differ_from_the_default_where_they_are_said_to(level: Any) -> None:
+@pytest.mark.parametrize("method", ["dsgrl-feature", "dsgrl-topology"])
+def test_parts__differ_from_the_default_where_they_are_said_to(
+    level: Any, method: str
+) -> None:
     default = resolve_auto(default_parameters(), level)
-    for part in parts_of(level):
+    for part in parts_of(level, method):
         check_parameters({**default_parameters(), **part.changes})
         for key, value in part.changes.items():
             assert default[key] != value, part
@@ -59,6 +63,26 @@ def test_run_ablations__runs_the_default_and_each_part_of_the_level(
         level: Any = DATASETS[name].level
         expected = [{}, *(part.changes for part in parts_of(level))]
         assert [c[2] for c in calls if c[:2] == (suite, [name])] == expected
+
+
+def test_run_ablations__of_topology__puts_other_graphs_in_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = []
+
+    def run_suite(suite: str, **options: Any) -> list[Any]:
+        calls.append((options["methods"], options["settings"]))
+        return []
+
+    monkeypatch.setattr(ablations, "run_suite", run_suite)
+    list(run_ablations(["cora"], methods=["dsgrl-topology"]))
+    assert {str(methods) for methods, _ in calls} == {"['dsgrl-topology']"}
+    assert [settings for _, settings in calls] == [{}, *(g.changes for g in GRAPHS)]
+
+
+def test_run_ablations__refuses_other_methods() -> None:
+    with pytest.raises(InputError, match="cca-ssg"):
+        list(run_ablations(["cora"], methods=["cca-ssg"]))
 
 
 @pytest.mark.parametrize("name", ["corra", "imdb"])
@@ -99,6 +123,22 @@ def test_render_ablations__compares_seed_by_seed(
     assert "| *the default* | 81.0 | 70.0 |  |" in text
     assert "| a (`dropout=0.0`) | -2.0 ± 1.0 | +4.0 ± 0.0 | +1.0 |" in text
     assert "## Whole graphs" not in text
+
+
+def test_render_ablations__second_graphs_have_tables_of_their_own() -> None:
+    lines = [
+        line("cora", "default", 0, 80.0),
+        {**line("cora", "default", 0, 75.0), "method": "dsgrl-topology"},
+        {
+            **line("cora", "default, topology=random", 0, 71.0),
+            "method": "dsgrl-topology",
+        },
+    ]
+    text = render_ablations(lines)
+    features, graphs = text.split("## Nodes: the second graph")
+    assert "80.0" in features
+    assert "75.0" not in features
+    assert "| random edges (`topology='random'`) | -4.0 ± 0.0 | -4.0 |" in graphs
 
 
 def test_parts__every_row_has_a_name() -> None:

@@ -1,10 +1,11 @@
 """`dsgrl bench ablations`: what each part of the default is worth.
 
 The default, and the default with one part taken out or put in (training is one of
-them), over several seeds; lines are those of the suites, docs/ABLATIONS.md is made from
-them.
+them), over several seeds; and, of learned topology, the same model with another second
+graph in its place. Lines are those of the suites, docs/ABLATIONS.md is made from them.
 """
 
+import itertools
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from dsgrl.bench.runner import Failure, run_suite
 from dsgrl.graph.datasets import DATASETS, suggest
 from dsgrl.typing import InputError
 
-METHOD = "dsgrl-feature"
+FEATURE, TOPOLOGY = "dsgrl-feature", "dsgrl-topology"
 # Quick ones: every part is taken out of every one of them, for every seed.
 SETS = ("cora", "citeseer", "debian", "photo", "enzymes", "imdb-b", "imdb-m")
 LEVELS = ("node", "graph")
@@ -69,11 +70,21 @@ OPTIONS = (
     Part("width 64 per view", {"out_channels": 64}),
     Part("width 256 per view", {"out_channels": 256}),
 )
+# What learned topology could have in the place of the learned graph.
+GRAPHS = (
+    Part("random edges", {"topology": "random"}),
+    Part("nearest by features", {"topology": "knn_x"}),
+    Part("nearest by neighbours' features", {"topology": "knn_ax"}),
+    Part("two steps away", {"topology": "two_hop"}),
+    Part("the graph's own edges as well", {"keep_edges": True}),
+    Part("training", {"epochs": 0}),
+)
 
 
 def run_ablations(
     datasets: Sequence[str] | None = None,
     *,
+    methods: Sequence[str] | None = None,
     seeds: Sequence[int] = (0,),
     results: Path | None = None,
     folder: Path | None = None,
@@ -84,6 +95,7 @@ def run_ablations(
 
     Args:
         datasets: names of node or graph level; `SETS` by default.
+        methods: whose parts: "dsgrl-feature", the default, and "dsgrl-topology".
         seeds: of the models.
         results: file to append the lines to.
         folder: where datasets live.
@@ -94,14 +106,8 @@ def run_ablations(
         InputError: if a name cannot work.
     """
     names = [name.lower() for name in datasets or SETS]
-    for name in names:
-        if name not in DATASETS:
-            raise InputError(f"unknown dataset '{name}'{suggest(name)}")
-        if DATASETS[name].level not in LEVELS:
-            raise InputError(
-                f"dataset '{name}' is of level '{DATASETS[name].level}', ablations are "
-                f"for 'node' and 'graph'"
-            )
+    methods = methods or [FEATURE]
+    _check(names, methods)
     absent: set[str] = set()
 
     def fail(failure: Failure) -> None:
@@ -110,15 +116,15 @@ def run_ablations(
         if on_failure:
             on_failure(failure)
 
-    for name in names:
+    for name, method in itertools.product(names, methods):
         level = DATASETS[name].level
-        for changes in ({}, *(part.changes for part in parts_of(level))):
+        for changes in ({}, *(part.changes for part in parts_of(level, method))):
             if name in absent:
                 break
             yield from run_suite(
                 "nodes" if level == "node" else "graphs",
                 datasets=[name],
-                methods=[METHOD],
+                methods=[method],
                 settings=changes,
                 seeds=seeds,
                 results=results,
@@ -129,29 +135,58 @@ def run_ablations(
             )
 
 
-def parts_of(level: str) -> list[Part]:
+def _check(names: Sequence[str], methods: Sequence[str]) -> None:
+    for method in methods:
+        if method not in (FEATURE, TOPOLOGY):
+            raise InputError(
+                f"ablations of '{method}', expected {FEATURE} or {TOPOLOGY}"
+            )
+    for name in names:
+        if name not in DATASETS:
+            raise InputError(f"unknown dataset '{name}'{suggest(name)}")
+        if DATASETS[name].level not in LEVELS:
+            raise InputError(
+                f"dataset '{name}' is of level '{DATASETS[name].level}', ablations are "
+                f"for 'node' and 'graph'"
+            )
+
+
+def parts_of(level: str, method: str = FEATURE) -> list[Part]:
     """List what is changed at a level."""
-    return [part for part in (*PARTS, *OPTIONS) if level in part.levels]
+    parts = (*PARTS, *OPTIONS) if method == FEATURE else GRAPHS
+    return [part for part in parts if level in part.levels]
 
 
 def render_ablations(lines: Sequence[Line]) -> str:
     """Write the tables, one per level and kind of change, in Markdown."""
+    sections = []
+    for method, title, tables in (
+        (FEATURE, "{}", ((PARTS, "without"), (OPTIONS, "with"))),
+        (TOPOLOGY, "{}: the second graph", ((GRAPHS, "in its place"),)),
+    ):
+        scores = _scores(lines, method)
+        for level, of_what in (("node", "Nodes"), ("graph", "Whole graphs")):
+            names = [name for name, _ in scores if DATASETS[name].level == level]
+            names = list(dict.fromkeys(names))
+            if not names:
+                continue
+            sections.append(f"## {title.format(of_what)}\n")
+            for parts, head in tables:
+                here = [part for part in parts if level in part.levels]
+                sections.append(_table(here, head, names, scores))
+    return "\n".join(sections)
+
+
+def _scores(
+    lines: Sequence[Line], method: str
+) -> dict[tuple[str, str], dict[int, float]]:
+    """Dataset and setting -> score by seed."""
     scores: dict[tuple[str, str], dict[int, float]] = {}
     for line in lines:
-        if line.get("method") == METHOD:
+        if line.get("method") == method:
             key = (str(line["dataset"]), str(line["recipe"]))
             scores.setdefault(key, {})[int(line["seed"])] = float(line["mean"])
-    sections = []
-    for level, title in (("node", "Nodes"), ("graph", "Whole graphs")):
-        names = [n for n, _ in scores if DATASETS[n].level == level]
-        names = list(dict.fromkeys(names))
-        if not names:
-            continue
-        sections.append(f"## {title}\n")
-        for parts, head in ((PARTS, "without"), (OPTIONS, "with")):
-            here = [part for part in parts if level in part.levels]
-            sections.append(_table(here, head, names, scores))
-    return "\n".join(sections)
+    return scores
 
 
 def _table(

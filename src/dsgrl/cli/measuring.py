@@ -192,6 +192,7 @@ def bench(
 
         common: dict[str, Any] = {
             "datasets": names,
+            "methods": None if methods is None else split_names(methods),
             "seeds": read_seeds(seeds),
             "results": results,
             "folder": data,
@@ -203,7 +204,6 @@ def bench(
         else:
             lines = run_suite(
                 suite,
-                methods=None if methods is None else split_names(methods),
                 recipe=recipe,
                 settings=parse_settings(settings or ()),
                 protocol=protocol,

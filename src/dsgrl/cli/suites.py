@@ -16,7 +16,7 @@ USED = {
     "speed": ("--repeats",),
     "scale": (),
     "curves": ("--set", "--seeds"),
-    "ablations": ("--seeds",),
+    "ablations": ("--methods", "--seeds"),
 }
 
 
