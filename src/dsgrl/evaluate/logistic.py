@@ -91,12 +91,14 @@ class LogisticProblem:
 
     Attributes:
         x: coordinates of the training rows in their principal axes [M, R].
+        x_by_axis: the same, axis by axis [R, M]: each product has its quicker layout.
         y: 0 and 1 [K, M]: one row per class or label; two classes need one row.
         exclusive: whether exactly one row of `y` holds (softmax); else every row is
             a question of its own, answered in the same pass.
     """
 
     x: FloatArray
+    x_by_axis: FloatArray
     y: FloatArray
     exclusive: bool
 
@@ -106,11 +108,17 @@ class LogisticProblem:
     ) -> "LogisticProblem":
         """Take classes [M] or, for several labels a row, a table of 0 and 1 [M, C]."""
         if several:
-            return cls(x, np.ascontiguousarray(y.T, dtype=np.float32), False)
-        if num_classes == 2:
-            return cls(x, y[None].astype(np.float32), False)
-        table = y[None] == np.arange(num_classes)[:, None]
-        return cls(x, table.astype(np.float32), True)
+            table = y.T
+        elif num_classes == 2:
+            table = y[None]
+        else:
+            table = y[None] == np.arange(num_classes)[:, None]
+        return cls(
+            np.ascontiguousarray(x),
+            np.ascontiguousarray(x.T),
+            np.ascontiguousarray(table, dtype=np.float32),
+            exclusive=not several and num_classes != 2,
+        )
 
     def solve(
         self, strength: float, start: FloatArray | None, precision: float
@@ -157,8 +165,7 @@ class LogisticProblem:
         return scale
 
     def _logits(self, weights: FloatArray) -> FloatArray:
-        # [M, K] is the quicker product, [K, M] the quicker layout for what follows.
-        logits = np.ascontiguousarray((self.x @ weights[:, :-1].T).T)
+        logits: FloatArray = weights[:, :-1] @ self.x_by_axis
         logits += weights[:, -1:]
         return logits
 
