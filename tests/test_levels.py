@@ -339,3 +339,12 @@ def test_symmetric__off_keeps_one_direction(level: str) -> None:
             assert both_ways == symmetric
             if not symmetric:
                 assert part.pattern.rowptr.diff().max() <= 3
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_augment__by_default_features__and_a_graph_for_several_types(
+    level: str,
+) -> None:
+    method = DSGRL(epochs=0).fit(make_data(level)).method_
+    assert (method.topology is not None) == (level == "hetero")
+    assert (method.features is not None) == (level != "hetero")

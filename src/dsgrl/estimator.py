@@ -63,7 +63,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     shared encoder that is trained to embed them alike without collapsing.
 
     Args:
-        augment: what is learned to make the views: "feature", "topology" or "both".
+        augment: what is learned to make the views: "feature", "topology" or "both";
+            "auto": "topology" for heterogeneous graphs, else "feature".
         encoder: "gcn", "sage", "gin", or any module called as
             `(x, edge_index[, edge_weight])` that takes the columns of a view:
             `augment_channels`, or the input's own under "topology". It is copied.
@@ -136,7 +137,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        augment: AugmentName = "feature",
+        augment: AugmentName | Literal["auto"] = "auto",
         encoder: EncoderName | Literal["auto"] | nn.Module = "auto",
         out_channels: int = 128,
         hidden_channels: int | None = None,

@@ -78,7 +78,7 @@ def test_dsgrl__aggregates_the_views(community_graph: Data) -> None:
     [
         (
             {"augment": "nodes"},
-            "augment='nodes': expected one of 'feature', 'topology', 'both'",
+            "augment='nodes': expected one of 'auto', 'feature', 'topology', 'both'",
         ),
         (
             {"encoder": "gat"},

@@ -88,6 +88,7 @@ def run_ablations(
     seeds: Sequence[int] = (0,),
     results: Path | None = None,
     folder: Path | None = None,
+    in_process: bool = False,
     on_start: Callable[[Cell, int, int], None] | None = None,
     on_failure: Callable[[Failure], None] | None = None,
 ) -> Iterator[Line]:
@@ -99,6 +100,7 @@ def run_ablations(
         seeds: of the models.
         results: file to append the lines to.
         folder: where datasets live.
+        in_process: as that of `run_suite`.
         on_start: as that of `run_suite`.
         on_failure: as that of `run_suite`.
 
@@ -129,6 +131,7 @@ def run_ablations(
                 seeds=seeds,
                 results=results,
                 folder=folder,
+                in_process=in_process,
                 controls=False,
                 on_start=on_start,
                 on_failure=fail,

@@ -52,7 +52,7 @@ class Suite:
 SUITES: dict[str, Suite] = {
     "nodes": Suite(level=NODE, cases=NODE_CASES, methods=OURS),
     "graphs": Suite(level=GRAPH, cases=(("folds", "accuracy"),), methods=OURS),
-    "hetero": Suite(level=HETERO, cases=NODE_CASES, methods=("dsgrl-feature",)),
+    "hetero": Suite(level=HETERO, cases=NODE_CASES, methods=OURS),
     "large": Suite(level=NODE, cases=NODE_CASES, methods=("dsgrl-feature",)),
 }
 

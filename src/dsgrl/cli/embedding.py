@@ -73,9 +73,12 @@ def embed(
     out: OutOption,
     nodes: NodesOption = None,
     augment: Annotated[
-        Literal["feature", "topology", "both"],
-        typer.Option(help="What is learned to make the views."),
-    ] = "feature",
+        Literal["auto", "feature", "topology", "both"],
+        typer.Option(
+            help="What is learned to make the views; auto: topology for several types "
+            "of nodes, else feature."
+        ),
+    ] = "auto",
     dim: Annotated[
         int,
         typer.Option(

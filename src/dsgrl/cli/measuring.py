@@ -196,6 +196,7 @@ def bench(
             "seeds": read_seeds(seeds),
             "results": results,
             "folder": data,
+            "in_process": in_process,
             "on_start": start,
             "on_failure": fail,
         }
@@ -207,7 +208,6 @@ def bench(
                 recipe=recipe,
                 settings=parse_settings(settings or ()),
                 protocol=protocol,
-                in_process=in_process,
                 **common,
             )
         for line in lines:

@@ -16,7 +16,7 @@ USED = {
     "speed": ("--repeats",),
     "scale": (),
     "curves": ("--set", "--seeds"),
-    "ablations": ("--methods", "--seeds"),
+    "ablations": ("--methods", "--seeds", "--in-process"),
 }
 
 

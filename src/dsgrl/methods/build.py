@@ -40,6 +40,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
 # What "auto" stands for, by what is embedded.
 AUTO: dict[Level, dict[str, Any]] = {
     "node": {
+        "augment": "feature",
         "encoder": "gcn",
         "num_layers": 2,
         "norm": None,
@@ -48,6 +49,7 @@ AUTO: dict[Level, dict[str, Any]] = {
         "gain": 0.7,
     },
     "graph": {
+        "augment": "feature",
         "encoder": "gin",
         "num_layers": 3,
         "norm": "batch",
@@ -56,7 +58,7 @@ AUTO: dict[Level, dict[str, Any]] = {
         "gain": 1.0,
     },
 }
-AUTO["hetero"] = {**AUTO["node"], "gain": 1.0}
+AUTO["hetero"] = {**AUTO["node"], "augment": "topology", "gain": 1.0}
 
 
 def resolve_auto(parameters: Mapping[str, Any], level: Level) -> dict[str, Any]:

@@ -54,7 +54,7 @@ WEIGHT: Rule = (lambda value: _is_number(value) and value >= 0, "a number from 0
 
 # Per parameter: whether a value can work, and what was expected if not.
 RULES: dict[str, Rule] = {
-    "augment": _one_of(*get_args(AugmentName)),
+    "augment": _one_of("auto", *get_args(AugmentName)),
     "encoder": (
         lambda value: isinstance(value, nn.Module) or value in _ENCODERS,
         f"one of {', '.join(map(repr, _ENCODERS))}, or a module",
