@@ -15,12 +15,12 @@ same seed, mean ± deviation over the seeds. Computed by `scripts/ablations.py` 
 `results/ablations.jsonl`, which
 
 ```
-dsgrl bench ablations --seeds 0,1,2 --results results/ablations.jsonl
-dsgrl bench ablations --methods dsgrl-topology --seeds 0,1,2 --results results/ablations.jsonl
+dsgrl bench ablations --methods dsgrl-feature,dsgrl-topology --seeds 0,1,2 \\
+    --results results/ablations.jsonl
 ```
 
-make. Empty cells were not run. Of learned topology (`augment="topology"`), the tables at
-the end put other second graphs in the place of the learned one.
+makes. Empty cells were not run. Of learned topology (`augment="topology"`), the tables
+at the end put other second graphs in the place of the learned one.
 
 """
 
