@@ -44,6 +44,7 @@ readme: $(READY)
 	$(BIN)/python scripts/choosing.py
 	$(BIN)/python scripts/learning.py
 	$(BIN)/python scripts/ablations.py
+	$(BIN)/python scripts/cures.py
 
 # torch comes first and pinned: unpinned, pip takes a build of several gigabytes.
 $(READY): pyproject.toml constraints.txt

@@ -22,6 +22,23 @@ dsgrl bench ablations --methods dsgrl-feature,dsgrl-topology --seeds 0,1,2 \\
 makes. Empty cells were not run. Of learned topology (`augment="topology"`), the tables
 at the end put other second graphs in the place of the learned one.
 
+## What they say
+
+Nodes need every term of the loss: without one of them, nothing trained tells hidden
+links better than the untrained model, and that is kept. Stopping by links is worth most
+on CiteSeer; dropout, two layers and the smaller start pay on both. For whole graphs,
+what stands around the loss (all layers in the result, batch norm, depth) is worth more
+than any term of it; the covariance term pays on all four, the invariance term on one.
+Wide augmenters and two views in the result pay on few of these.
+
+Does a learned second graph pay? Against simpler ones in the same place: not on Cora,
+where nodes two steps away do better, nor on these whole graphs, where random edges do
+as well. For several types of nodes it is a point ahead of random edges (one seed), and
+far ahead of nearest features. Against learned features (docs/RESULTS.md): a point or
+more ahead on debian, Deezer, REDDIT-B and for several types, as much behind on Cora and
+COLLAB, near elsewhere. So features stay the default for one type of nodes and for
+graphs, and a second graph is the default for several types.
+
 """
 
 

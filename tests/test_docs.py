@@ -135,6 +135,10 @@ def test_ablations__are_those_of_the_recorded_runs() -> None:
     assert page == load_script("ablations").render()
 
 
+def test_cures__are_those_of_the_recorded_runs() -> None:
+    assert (ROOT / "docs/CURES.md").read_text() == load_script("cures").render()
+
+
 def test_learning__is_that_of_the_recorded_curves() -> None:
     script = load_script("learning")
     assert (ROOT / "docs/LEARNING.md").read_text() == script.render()

@@ -23,8 +23,16 @@ from dsgrl.methods.build import resolve_auto
 from dsgrl.typing import InputError
 
 
-@pytest.mark.parametrize("level", ["node", "graph"])
-@pytest.mark.parametrize("method", ["dsgrl-feature", "dsgrl-topology"])
+@pytest.mark.parametrize(
+    ("level", "method"),
+    [
+        ("node", "dsgrl-feature"),
+        ("graph", "dsgrl-feature"),
+        ("node", "dsgrl-topology"),
+        ("graph", "dsgrl-topology"),
+        ("hetero", "dsgrl-topology"),
+    ],
+)
 def test_parts__differ_from_the_default_where_they_are_said_to(
     level: Any, method: str
 ) -> None:
@@ -65,19 +73,22 @@ def test_run_ablations__runs_the_default_and_each_part_of_the_level(
         assert [c[2] for c in calls if c[:2] == (suite, [name])] == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "suite"), [("cora", "nodes"), ("dd", "graphs"), ("imdb", "hetero")]
+)
 def test_run_ablations__of_topology__puts_other_graphs_in_its_place(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, name: str, suite: str
 ) -> None:
     calls = []
 
     def run_suite(suite: str, **options: Any) -> list[Any]:
-        calls.append((options["methods"], options["settings"]))
+        calls.append((suite, options["methods"], options["settings"]))
         return []
 
     monkeypatch.setattr(ablations, "run_suite", run_suite)
-    list(run_ablations(["cora"], methods=["dsgrl-topology"]))
-    assert {str(methods) for methods, _ in calls} == {"['dsgrl-topology']"}
-    assert [settings for _, settings in calls] == [{}, *(g.changes for g in GRAPHS)]
+    list(run_ablations([name], methods=["dsgrl-topology"]))
+    assert {str(call[:2]) for call in calls} == {f"('{suite}', ['dsgrl-topology'])"}
+    assert [settings for *_, settings in calls] == [{}, *(g.changes for g in GRAPHS)]
 
 
 def test_run_ablations__refuses_other_methods() -> None:
@@ -139,6 +150,16 @@ def test_render_ablations__second_graphs_have_tables_of_their_own() -> None:
     assert "80.0" in features
     assert "75.0" not in features
     assert "| random edges (`topology='random'`) | -4.0 ± 0.0 | -4.0 |" in graphs
+
+
+def test_render_ablations__of_several_scores_of_one_model__takes_the_first() -> None:
+    lines = [
+        {**line("imdb", "default", 0, 56.0), "method": "dsgrl-topology"},
+        {**line("imdb", "default", 0, 61.0), "method": "dsgrl-topology"},
+    ]
+    text = render_ablations(lines)
+    assert "## Several types of nodes: the second graph" in text
+    assert "| *the default* | 56.0 |  |" in text
 
 
 def test_parts__every_row_has_a_name() -> None:

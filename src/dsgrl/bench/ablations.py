@@ -22,6 +22,9 @@ FEATURE, TOPOLOGY = "dsgrl-feature", "dsgrl-topology"
 # Quick ones: every part is taken out of every one of them, for every seed.
 SETS = ("cora", "citeseer", "debian", "photo", "enzymes", "imdb-b", "imdb-m")
 LEVELS = ("node", "graph")
+# Where second graphs are compared: several types of nodes have one by default.
+ALL_LEVELS = (*LEVELS, "hetero")
+SUITE_OF = {"node": "nodes", "graph": "graphs", "hetero": "hetero"}
 
 
 class Part(NamedTuple):
@@ -72,12 +75,12 @@ OPTIONS = (
 )
 # What learned topology could have in the place of the learned graph.
 GRAPHS = (
-    Part("random edges", {"topology": "random"}),
-    Part("nearest by features", {"topology": "knn_x"}),
-    Part("nearest by neighbours' features", {"topology": "knn_ax"}),
-    Part("two steps away", {"topology": "two_hop"}),
-    Part("the graph's own edges as well", {"keep_edges": True}),
-    Part("training", {"epochs": 0}),
+    Part("random edges", {"topology": "random"}, ALL_LEVELS),
+    Part("nearest by features", {"topology": "knn_x"}, ALL_LEVELS),
+    Part("nearest by neighbours' features", {"topology": "knn_ax"}, ALL_LEVELS),
+    Part("two steps away", {"topology": "two_hop"}, ALL_LEVELS),
+    Part("the graph's own edges as well", {"keep_edges": True}, ALL_LEVELS),
+    Part("training", {"epochs": 0}, ALL_LEVELS),
 )
 
 
@@ -95,7 +98,7 @@ def run_ablations(
     """Run the default and every change; lines in the results file are not made again.
 
     Args:
-        datasets: names of node or graph level; `SETS` by default.
+        datasets: names of node or graph level, of topology any; `SETS` by default.
         methods: whose parts: "dsgrl-feature", the default, and "dsgrl-topology".
         seeds: of the models.
         results: file to append the lines to.
@@ -124,7 +127,7 @@ def run_ablations(
             if name in absent:
                 break
             yield from run_suite(
-                "nodes" if level == "node" else "graphs",
+                SUITE_OF[level],
                 datasets=[name],
                 methods=[method],
                 settings=changes,
@@ -147,9 +150,10 @@ def _check(names: Sequence[str], methods: Sequence[str]) -> None:
     for name in names:
         if name not in DATASETS:
             raise InputError(f"unknown dataset '{name}'{suggest(name)}")
-        if DATASETS[name].level not in LEVELS:
+        level = DATASETS[name].level
+        if level not in LEVELS and FEATURE in methods:
             raise InputError(
-                f"dataset '{name}' is of level '{DATASETS[name].level}', ablations are "
+                f"dataset '{name}' is of level '{level}', ablations of {FEATURE} are "
                 f"for 'node' and 'graph'"
             )
 
@@ -168,7 +172,11 @@ def render_ablations(lines: Sequence[Line]) -> str:
         (TOPOLOGY, "{}: the second graph", ((GRAPHS, "in its place"),)),
     ):
         scores = _scores(lines, method)
-        for level, of_what in (("node", "Nodes"), ("graph", "Whole graphs")):
+        for level, of_what in (
+            ("node", "Nodes"),
+            ("graph", "Whole graphs"),
+            ("hetero", "Several types of nodes"),
+        ):
             names = [name for name, _ in scores if DATASETS[name].level == level]
             names = list(dict.fromkeys(names))
             if not names:
@@ -183,12 +191,12 @@ def render_ablations(lines: Sequence[Line]) -> str:
 def _scores(
     lines: Sequence[Line], method: str
 ) -> dict[tuple[str, str], dict[int, float]]:
-    """Dataset and setting -> score by seed."""
+    """Dataset and setting -> score by seed, the first of several kinds of score."""
     scores: dict[tuple[str, str], dict[int, float]] = {}
     for line in lines:
         if line.get("method") == method:
             key = (str(line["dataset"]), str(line["recipe"]))
-            scores.setdefault(key, {})[int(line["seed"])] = float(line["mean"])
+            scores.setdefault(key, {}).setdefault(int(line["seed"]), line["mean"])
     return scores
 
 

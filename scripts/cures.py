@@ -1,0 +1,332 @@
+"""Changes of the method that were tried and left out: run them, and tell the result.
+
+`python scripts/cures.py DATASET ... [--seeds 0,1] [--cures NAME,...]` adds lines to
+results/cures.jsonl; without datasets it writes docs/CURES.md from them (`make readme`).
+The changes live here and not in the package: each is put over the default from outside.
+"""
+
+import argparse
+import contextlib
+import json
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from dsgrl import DSGRL, estimator, evaluate
+from dsgrl.evaluate import protocol_splits
+from dsgrl.graph import propagate
+from dsgrl.graph.datasets import load_dataset
+from dsgrl.methods import dsgrl as paper
+from dsgrl.methods.build import build_dsgrl
+from dsgrl.methods.dsgrl import DSGRLMethod
+from dsgrl.objective import mean_terms, standardized
+from dsgrl.objective import objective as original_objective
+from dsgrl.typing import LossTerms
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results" / "cures.jsonl"
+HEAD = """# Tried and left out
+
+Changes inside the paper's frame that did not pay on most datasets, so that the package
+does not have them: `scripts/cures.py` puts each over the default (`augment="feature"`,
+nothing tuned) from outside, judges it as the suites do and computes this page from
+`results/cures.jsonl`. Scores are means over splits and seeds, in percent; a change is
+that against the default of the same seeds. What the default has, and the options beside
+it: [ABLATIONS.md](ABLATIONS.md).
+
+Each was tried with one setting (`CURES` in the script), not tuned. A change of about
+-13 on Cora is that of the untrained model: nothing trained told hidden links better,
+and it was kept; so it goes with augmenters that do not learn, or slowly. Augmenters
+that work against Eq. 1 are up on two of three, by less than seeds differ: worth
+another look with more seeds before they come in.
+
+"""
+Terms = dict[str, Tensor]
+Patch = contextlib.AbstractContextManager[Any]
+
+original_adam = torch.optim.Adam
+
+
+# Other objectives, in the place of Eq. 6.
+
+
+def matched(statistic: Callable[[Tensor], Tensor], weight: float) -> Patch:
+    """Match the embeddings' distribution to a Gaussian, not their covariance to I."""
+
+    def objective(z1: Tensor, z2: Tensor, weights: Any, **options: Any) -> Terms:
+        terms = original_objective(z1, z2, weights, **options)
+        if options["standardize"]:
+            z1, z2 = standardized(z1), standardized(z2)
+        directions = F.normalize(torch.randn(z1.shape[1], 128), dim=0)
+        terms["covariance"] = weight * sum(
+            (statistic((z - z.mean(dim=0)) @ directions) for z in (z1, z2)),
+            start=z1.new_zeros(()),
+        )
+        return terms
+
+    return mock.patch.object(paper, "objective", objective)
+
+
+def characteristic_gap(projected: Tensor) -> Tensor:
+    """SIGReg: squared gap of the characteristic functions, seen from directions."""
+    points = torch.linspace(0.2, 4, 17)
+    gauss = torch.exp(-points.square() / 2)
+    angle = projected.unsqueeze(-1) * points
+    real, imaginary = angle.cos().mean(dim=0), angle.sin().mean(dim=0)
+    gap = (real - gauss).square() + imaginary.square()
+    total: Tensor = torch.trapezoid(gap * gauss, points).mean() * len(projected)
+    return total
+
+
+def quantile_gap(projected: Tensor) -> Tensor:
+    """Squared gap of quantiles (sliced Wasserstein), as in VISReg."""
+    number = torch.arange(1, len(projected) + 1)
+    wanted = torch.special.ndtri((number - 0.5) / len(projected))
+    total: Tensor = (projected.sort(dim=0).values - wanted[:, None]).square().mean()
+    return total
+
+
+def unit_length() -> Patch:
+    """Compare rows of one length."""
+
+    def objective(z1: Tensor, z2: Tensor, weights: Any, **options: Any) -> Terms:
+        root = z1.shape[1] ** 0.5
+        z1, z2 = (F.normalize(z, dim=1) * root for z in (z1, z2))
+        return original_objective(z1, z2, weights, **options)
+
+    return mock.patch.object(paper, "objective", objective)
+
+
+def annealed(steps: int, *, rising: bool) -> Patch:
+    """Let the covariance term come, or go, over the first steps of training."""
+    taken = 0
+
+    def objective(z1: Tensor, z2: Tensor, weights: Any, **options: Any) -> Terms:
+        nonlocal taken
+        done = min(1.0, taken / steps)
+        taken += 1
+        terms = original_objective(z1, z2, weights, **options)
+        terms["covariance"] = terms["covariance"] * (done if rising else 2 - done)
+        return terms
+
+    return mock.patch.object(paper, "objective", objective)
+
+
+# Other ways for the augmenters to learn.
+
+
+class Bend(torch.autograd.Function):
+    """The identity, whose gradient is multiplied on its way back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
+        """Return what came."""
+        ctx.factor = factor
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        """Bend the gradient."""
+        return ctx.factor * gradients[0], None
+
+
+def bent(factor: float) -> Patch:
+    """Let the augmenters see the invariance term's gradient bent.
+
+    Args:
+        factor: 0 stops it, -1 makes them work against agreement.
+    """
+
+    class Bent(DSGRLMethod):
+        def training_loss(self, batch: Any) -> LossTerms:
+            assert self.features is not None
+            x = self.features(batch.x)
+            z, apart = (
+                self.encoder(batch.adjacency, view)
+                for view in (x, Bend.apply(x, factor))  # type: ignore[no-untyped-call]
+            )
+            if self.readout is not None:
+                z, apart = (self.readout(part, batch.ptr) for part in (z, apart))
+            weights = self.features.stacked_weights()
+            terms, other = (
+                original_objective(part[:, 0], part[:, 1], weights, **self.options)
+                for part in (z, apart)
+            )
+            terms["invariance"] = other["invariance"]
+            return LossTerms(mean_terms([terms]), z=z[:, 0].detach())
+
+    return _as(Bent)
+
+
+def fixed() -> Patch:
+    """Leave the augmenters as they were drawn."""
+
+    class Fixed(DSGRLMethod):
+        def encode(self, batch: Any) -> Tensor:
+            assert self.features is not None
+            self.features.requires_grad_(False)
+            return super().encode(batch)
+
+    return _as(Fixed)
+
+
+def slow(factor: float) -> Patch:
+    """Let the augmenters learn at a fraction of the rate."""
+    built: list[DSGRLMethod] = []
+
+    def build(*args: Any, **options: Any) -> DSGRLMethod:
+        built.append(build_dsgrl(*args, **options))
+        return built[-1]
+
+    def adam(parameters: Any, lr: float, **options: Any) -> Any:
+        assert built[-1].features is not None
+        slowed = list(built[-1].features.parameters())
+        ids = {id(parameter) for parameter in slowed}
+        others = [part for part in parameters if id(part) not in ids]
+        groups: list[dict[str, Any]] = [
+            {"params": others},
+            {"params": slowed, "lr": factor * lr},
+        ]
+        return original_adam(groups, lr, **options)
+
+    stack = contextlib.ExitStack()
+    stack.enter_context(mock.patch.object(estimator, "build_dsgrl", build))
+    stack.enter_context(mock.patch.object(torch.optim, "Adam", adam))
+    return stack
+
+
+def smoothed(steps: int) -> Patch:
+    """Read out Z + A^n Z."""
+
+    class Smoothed(DSGRLMethod):
+        def embed(self, batch: Any) -> Tensor:
+            z = super().embed(batch)
+            if self.readout is not None:
+                return z
+            around, adjacency = z, batch.adjacency.normalized("gcn")
+            for _ in range(steps):
+                around = propagate(adjacency, around)
+            return z + around
+
+    return _as(Smoothed)
+
+
+def _as(kind: type[DSGRLMethod]) -> Patch:
+    def build(*args: Any, **options: Any) -> DSGRLMethod:
+        method = build_dsgrl(*args, **options)
+        method.__class__ = kind
+        return method
+
+    return mock.patch.object(estimator, "build_dsgrl", build)
+
+
+class Cure(NamedTuple):
+    """A change, in words and as what is put over the package."""
+
+    words: str
+    patch: Callable[[], Patch]
+
+
+CURES = {
+    "default": Cure("*the default*", contextlib.nullcontext),
+    "sigreg": Cure(
+        "SIGReg in place of covariance", lambda: matched(characteristic_gap, 0.1)
+    ),
+    "visreg": Cure("VISReg in place of covariance", lambda: matched(quantile_gap, 1.0)),
+    "unit-length": Cure("rows of unit length in the loss", unit_length),
+    "rising": Cure(
+        "covariance term from 0 up, 50 steps", lambda: annealed(50, rising=True)
+    ),
+    "falling": Cure(
+        "covariance term from twice down, 50 steps", lambda: annealed(50, rising=False)
+    ),
+    "slow": Cure("augmenters at a tenth of the rate", lambda: slow(0.1)),
+    "fixed": Cure("augmenters that do not learn", fixed),
+    "stopped": Cure("augmenters without the gradient of Eq. 1", lambda: bent(0.0)),
+    "adversarial": Cure("augmenters against Eq. 1", lambda: bent(-1.0)),
+    "smoothed": Cure("Z + A^2 Z at read-out", lambda: smoothed(2)),
+}
+
+
+def run(
+    name: str, cures: Sequence[str], seeds: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Judge the changes on one dataset as the suites do."""
+    data = load_dataset(name)
+    graphs = isinstance(data, list)
+    y = np.array([int(part.y) for part in data]) if graphs else data.y.numpy()
+    protocol = "folds" if graphs else "5/15/80"
+    splits = protocol_splits(protocol, y, dataset=name)
+    for seed in seeds:
+        for cure in cures:
+            with CURES[cure].patch():
+                model = DSGRL(random_state=seed)
+                z: Any = model.fit_transform(data)
+            score = evaluate(z, y, splits=splits)
+            yield {
+                "suite": "cures",
+                "dataset": name,
+                "cure": cure,
+                "seed": seed,
+                "protocol": protocol,
+                "mean": round(score.mean, 4),
+                "std": round(score.std, 4),
+                "val_mean": round(statistics.mean(score.validation), 4),
+                "epoch": model.epoch_,
+            }
+
+
+def render() -> str:
+    """Return the page, changes against the default of the same seed."""
+    lines = [json.loads(text) for text in RESULTS.read_text().splitlines()]
+    scores = {(ln["dataset"], ln["cure"], ln["seed"]): ln["mean"] for ln in lines}
+    names = list(dict.fromkeys(line["dataset"] for line in lines))
+    table = ["| | " + " | ".join([*names, "mean change"]) + " |"]
+    table.append("| --- " * (len(names) + 2) + "|")
+    for cure, (words, _) in CURES.items():
+        cells, means = [], []
+        for name in names:
+            seeds = [s for d, c, s in scores if (d, c) == (name, cure)]
+            if cure == "default":
+                mean = statistics.mean(scores[name, cure, seed] for seed in seeds)
+                cells.append(f"{mean:.1f}")
+            elif seeds:
+                changes = [
+                    scores[name, cure, seed] - scores[name, "default", seed]
+                    for seed in seeds
+                ]
+                means.append(statistics.mean(changes))
+                cells.append(f"{means[-1]:+.1f}")
+            else:
+                cells.append("")
+        cells.append(f"{statistics.mean(means):+.1f}" if means else "")
+        table.append(f"| {words} | " + " | ".join(cells) + " |")
+    return HEAD + "\n".join(table) + "\n"
+
+
+def main() -> None:
+    """Run what is asked for; else write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", nargs="*")
+    parser.add_argument("--seeds", default="0,1")
+    parser.add_argument("--cures", default=",".join(CURES))
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    if not options.datasets:
+        (ROOT / "docs" / "CURES.md").write_text(render())
+    seeds = [int(seed) for seed in options.seeds.split(",")]
+    for name in options.datasets:
+        for line in run(name, options.cures.split(","), seeds):
+            with options.results.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The changes of scripts/cures.py: each does something, and none stays behind."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dsgrl import DSGRL
+from samples import make_data
+
+PATH = Path(__file__).parent.parent / "scripts" / "cures.py"
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("cures", PATH)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+script = load()
+
+
+def embed(level: str) -> Any:
+    # Some batches of graphs, and enough rounds for a rate or a weight to tell.
+    model = DSGRL(out_channels=6, augment_channels=8, epochs=4, batch_size=4, lr=0.01)
+    return model.fit_transform(make_data(level))
+
+
+@pytest.mark.parametrize("level", ["node", "graph"])
+@pytest.mark.parametrize("name", [name for name in script.CURES if name != "default"])
+def test_cure__changes_the_result_and_leaves_nothing_behind(
+    name: str, level: str
+) -> None:
+    plain = embed(level)
+    with script.CURES[name].patch():
+        changed = embed(level)
+    assert changed.shape == plain.shape
+    assert np.isfinite(changed).all()
+    is_same = np.allclose(changed, plain, atol=1e-6)
+    # Whole graphs have no neighbours to be smoothed over.
+    assert is_same == (name == "smoothed" and level == "graph")
+    np.testing.assert_array_equal(embed(level), plain)
+
+
+def test_quantile_gap__is_small_for_a_gaussian_and_large_for_a_collapse() -> None:
+    torch.manual_seed(0)
+    gaussian, constant = torch.randn(2000, 3), torch.zeros(2000, 3)
+    for gap in (script.quantile_gap, script.characteristic_gap):
+        assert float(gap(gaussian)) < 0.05 * float(gap(constant))
