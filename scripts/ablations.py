@@ -32,12 +32,13 @@ than any term of it; the covariance term pays on all four, the invariance term o
 Wide augmenters and two views in the result pay on few of these.
 
 Does a learned second graph pay? Against simpler ones in the same place: not on Cora,
-where nodes two steps away do better, nor on these whole graphs, where random edges do
-as well. For several types of nodes it is a point ahead of random edges (one seed), and
-far ahead of nearest features. Against learned features (docs/RESULTS.md): a point or
-more ahead on debian, Deezer, REDDIT-B and for several types, as much behind on Cora and
-COLLAB, near elsewhere. So features stay the default for one type of nodes and for
-graphs, and a second graph is the default for several types.
+where nodes two steps away do better, nor on debian, where they do as well and only the
+others are behind (one seed), nor on these whole graphs, where random edges do as well.
+For several types of nodes it is a point ahead of random edges (one seed), and far ahead
+of nearest features. Against learned features (docs/RESULTS.md): a point or more ahead
+on debian, Deezer, REDDIT-B and for several types, as much behind on Cora and COLLAB,
+near elsewhere. So features stay the default for one type of nodes and for graphs, and a
+second graph is the default for several types.
 
 """
 

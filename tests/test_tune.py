@@ -135,7 +135,8 @@ def test_tune__is_never_worse_than_the_defaults(
     tuned = run(tmp_path, trials=6)
     first = open_study(tmp_path / "study").get_trials()[0]
     assert first.user_attrs["start"] == "default"
-    assert first.user_attrs["parameters"] == {**default_parameters(), **QUICK}
+    default = {**default_parameters(), "augment": "feature", **QUICK}
+    assert first.user_attrs["parameters"] == default
     assert first.value is not None
     assert tuned.value >= first.value
     values = [trial.value for trial in open_study(tmp_path / "study").get_trials()]
