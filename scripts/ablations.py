@@ -19,8 +19,9 @@ dsgrl bench ablations --methods dsgrl-feature,dsgrl-topology --seeds 0,1,2 \\
     --results results/ablations.jsonl
 ```
 
-makes. Empty cells were not run. Of learned topology (`augment="topology"`), the tables
-at the end put other second graphs in the place of the learned one.
+makes (`--datasets` for others than the quick ones). Empty cells were not run. Of
+learned topology (`augment="topology"`), the tables at the end put other second graphs
+in the place of the learned one.
 
 ## What they say
 

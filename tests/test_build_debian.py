@@ -1,4 +1,3 @@
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+
+from loading import load_script
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "build_debian.py"
 
@@ -75,12 +76,7 @@ class Parts(NamedTuple):
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("build_debian", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("build_debian")
 
 
 def build_arrays(script: ModuleType, index: str) -> dict[str, np.ndarray]:

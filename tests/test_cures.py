@@ -1,8 +1,5 @@
 """The changes of scripts/cures.py: each does something, and none stays behind."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,21 +7,10 @@ import pytest
 import torch
 
 from dsgrl import DSGRL
+from loading import load_script
 from samples import make_data
 
-PATH = Path(__file__).parent.parent / "scripts" / "cures.py"
-
-
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("cures", PATH)
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
-
-
-script = load()
+script = load_script("cures")
 
 
 def embed(level: str) -> Any:

@@ -1,14 +1,14 @@
 """Every example of the documents runs."""
 
-import importlib.util
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from loading import load_script
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -102,15 +102,6 @@ def test_paper_map__names_things_that_exist() -> None:
 def test_paper_map__has_every_equation() -> None:
     text = (ROOT / "docs/PAPER_MAP.md").read_text()
     assert all(f"| Eq. {number}," in text for number in range(1, 8))
-
-
-def load_script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
 
 
 def test_readme__numbers_are_those_of_the_recorded_runs() -> None:

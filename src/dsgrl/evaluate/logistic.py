@@ -203,13 +203,13 @@ def _likelihood(
     logits: FloatArray, y: FloatArray, exclusive: bool
 ) -> tuple[float, FloatArray]:
     """Return the summed negative log-likelihood and its gradient [K, M]."""
-    fitted = np.vdot(logits, y)
+    # Differences are taken row by row: those of two large sums would be rounding.
     if exclusive:
-        top = logits.max(axis=0)
-        odds = np.exp(logits - top)
+        below = logits - logits.max(axis=0)
+        odds = np.exp(below)
         total = odds.sum(axis=0)
-        return float((np.log(total) + top).sum() - fitted), odds / total - y
+        return float(np.log(total).sum() - np.vdot(below, y)), odds / total - y
     smaller = np.exp(-np.abs(logits))
-    loss = np.log1p(smaller).sum() + np.maximum(logits, 0).sum() - fitted
+    loss = np.log1p(smaller).sum() + (np.maximum(logits, 0) - logits * y).sum()
     chance = np.where(logits > 0, 1, smaller) / (1 + smaller)
     return float(loss), chance - y
