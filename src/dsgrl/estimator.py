@@ -3,6 +3,7 @@
 import importlib.metadata
 import logging
 import secrets
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -12,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from dsgrl.graph import Graph
+from dsgrl.graph.inputs import level_of
 from dsgrl.graph.prepare import Preparation
 from dsgrl.graph.views import as_views
-from dsgrl.methods import DSGRLMethod, build_dsgrl, check_parameters
+from dsgrl.methods import DSGRLMethod, build_dsgrl, check_parameters, resolve_auto
 from dsgrl.train import TrainConfig, seeded, train
 from dsgrl.train.allocator import kept_memory
 from dsgrl.train.batches import embed_all
@@ -43,17 +45,7 @@ logger = logging.getLogger(__name__)
 
 Embeddings = FloatArray | dict[str, FloatArray]
 FITTED = ("n_features_in_", "epoch_")
-TRAINING = (
-    "epochs",
-    "max_epochs",
-    "patience",
-    "check_every",
-    "holdout",
-    "batch_size",
-    "lr",
-    "weight_decay",
-    "warmup_epochs",
-)
+TRAINING = tuple(field.name for field in fields(TrainConfig))
 
 
 class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -95,7 +87,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         keep_edges: keep the original edges among the learned ones.
         refresh: training steps between two look-ups of the learned edges.
         dropout: share dropped after each hidden layer while training.
-        edge_drop: share of the graph's own edges dropped at every step, drawn anew.
+        edge_drop: share of the graph's own edges dropped at every step, drawn anew;
+            "auto": 0.3 for nodes of one kind under "feature", else 0.
         feature_mask: share of the input columns hidden at every step, drawn anew.
         gain: factor on the first weights from features to embedding; a smaller start
             leaves more to learn (docs/LEARNING.md); "auto": 0.7 for nodes, else 1.
@@ -104,7 +97,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         regularizer: "covariance" (Eq. 4) or "orthogonality" (Eq. 7).
         invariance_weight: alpha.
         variance_weight: beta.
-        covariance_weight: gamma.
+        covariance_weight: gamma; "auto": 2 where `edge_drop` is 0.3, else 1.
         orthogonality_weight: lambda.
         unit_rows: scale the augmenters' weights to unit rows inside Eq. 5.
         standardize: standardise the columns of the embeddings inside the objective;
@@ -118,10 +111,13 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         holdout: share of the edges that "auto" hides from training.
         batch_size: graphs per step where there are many; None for all at once.
         lr: learning rate.
-        weight_decay: L2 penalty of Adam.
+        weight_decay: L2 penalty of Adam; "auto": 0.3 / N, at most 1e-4, for nodes
+            of one kind under "feature", else 0.
         warmup_epochs: epochs over which the rate rises to `lr`.
         scaling: "standard" gives every dense column mean 0 and deviation 1, "none"
-            leaves features as they are, "auto" scales unless they are 0/1 or sparse.
+            leaves features as they are, "columns" scales unless they are 0/1 or
+            sparse, "length" also lengthens all rows by one number if they are short;
+            "auto": "length" for nodes of one kind under "feature", else "columns".
         device: "auto" (a GPU if there is one), "cpu", "cuda", ...
         random_state: same seed, same machine, same embeddings; None draws one.
         verbose: show a progress bar on a terminal.
@@ -157,7 +153,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         keep_edges: bool = False,
         refresh: int = 5,
         dropout: float = 0.5,
-        edge_drop: float = 0.0,
+        edge_drop: float | Literal["auto"] = "auto",
         feature_mask: float = 0.0,
         gain: float | Literal["auto"] = "auto",
         aggregate: AggregateName = "concat",
@@ -165,7 +161,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         regularizer: RegularizerName = "covariance",
         invariance_weight: float = 1.0,
         variance_weight: float = 1.0,
-        covariance_weight: float = 1.0,
+        covariance_weight: float | Literal["auto"] = "auto",
         orthogonality_weight: float = 0.0,
         unit_rows: bool = False,
         standardize: bool | Literal["auto"] = "auto",
@@ -176,9 +172,9 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         holdout: float = 0.05,
         batch_size: int | None = 128,
         lr: float = 1e-3,
-        weight_decay: float = 0.0,
+        weight_decay: float | Literal["auto"] = "auto",
         warmup_epochs: int = 0,
-        scaling: ScalingName = "auto",
+        scaling: ScalingName | Literal["auto"] = "auto",
         device: str = "auto",
         random_state: int | None = 0,
         verbose: bool = False,
@@ -248,7 +244,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Learn, and return the graph as the model sees it."""
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
-        preparation, graph = Preparation.fit(data, self.scaling)
+        parameters = resolve_auto(parameters, level_of(data))
+        preparation, graph = Preparation.fit(data, parameters["scaling"])
         if graph.num_rows < 2:
             given = "the graph has one node" if graph.ptr is None else "one graph"
             raise InputError(f"{given}: expected two or more to learn from")

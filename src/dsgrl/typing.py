@@ -44,7 +44,7 @@ ReadoutName = Literal["sum", "mean", "max"]
 AggregateName = Literal["concat", "mean", "sum"]
 InvarianceName = Literal["mse", "frobenius"]
 RegularizerName = Literal["covariance", "orthogonality"]
-ScalingName = Literal["auto", "standard", "none"]
+ScalingName = Literal["length", "columns", "standard", "none"]
 NormalizationName = Literal["gcn", "mean", "sum"]
 
 FloatArray = npt.NDArray[np.float32]

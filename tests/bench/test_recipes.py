@@ -74,8 +74,7 @@ def test_recipe__of_the_paper_leaves_nothing_to_our_defaults(name: str) -> None:
         for key, value in merge(default_parameters(), load_recipe(name)).items()
         if value == "auto"
     }
-    on_graphs = DATASETS[name.split("/")[2]].level == "graph"
-    assert left - OPEN == ({"scaling"} if on_graphs else set())
+    assert left == OPEN
 
 
 def test_recipes__there_is_one_for_every_number_of_the_paper() -> None:

@@ -79,7 +79,7 @@ def test_as_graph__refuses(data: object, message: str) -> None:
 def test_preparation__refuses_names_that_do_not_fit() -> None:
     data = Data(x=torch.ones(3, 3), edge_index=EDGES, feature_names=["a", "b"])
     with pytest.raises(InputError, match="2 names for 3 columns"):
-        Preparation.fit(data, "auto")
+        Preparation.fit(data, "columns")
 
 
 def test_as_graph__tells_of_structural_features(
@@ -160,7 +160,7 @@ def test_scale__standard_columns_and_constant_ones() -> None:
     x = torch.stack(
         [torch.randn(50) * 1e4 + 1e5, torch.full((50,), 7.3), torch.rand(50)], dim=1
     )
-    scale = fit_scale(x, "auto")
+    scale = fit_scale(x, "columns")
     assert scale is not None
     scaled = scale.apply(x)
     torch.testing.assert_close(scaled.mean(0), torch.zeros(3), atol=1e-4, rtol=0)
@@ -169,9 +169,40 @@ def test_scale__standard_columns_and_constant_ones() -> None:
     )
 
 
-def test_scale__auto_leaves_zero_one_and_sparse_features() -> None:
+def test_scale__columns_leaves_zero_one_and_sparse_features() -> None:
     binary = (torch.rand(30, 6) < 0.5).float()
-    assert fit_scale(binary, "auto") is None
-    assert fit_scale(Adjacency.from_dense(binary), "auto") is None
+    assert fit_scale(binary, "columns") is None
+    assert fit_scale(Adjacency.from_dense(binary), "columns") is None
     assert fit_scale(binary, "standard") is not None
     assert fit_scale(torch.randn(30, 6), "none") is None
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scale__short_rows_get_a_length_all_by_one_number(sparse: bool) -> None:
+    binary = (torch.rand(30, 6) < 0.5).float()
+    x = Adjacency.from_dense(binary) if sparse else binary
+    scale = fit_scale(x, "length")
+    assert scale is not None
+    scaled = scale.apply(x)
+    assert isinstance(scaled, Adjacency) == sparse
+    dense = scaled.to_dense()
+    assert dense.square().sum(1).mean() == pytest.approx(36.0, rel=1e-5)
+    torch.testing.assert_close(dense, binary * dense.max())
+
+
+def test_scale__length_of_standard_columns() -> None:
+    x = torch.randn(200, 4) * torch.tensor([1.0, 10.0, 100.0, 0.1]) + 3
+    scale = fit_scale(x, "length")
+    assert scale is not None
+    # Four columns of deviation 1 have a squared length of 4, a ninth of 36.
+    torch.testing.assert_close(
+        scale.apply(x).std(0, correction=0), torch.full((4,), 3.0), rtol=1e-4, atol=0
+    )
+
+
+def test_scale__long_rows_and_rows_of_zeros_keep_their_length() -> None:
+    assert fit_scale(torch.ones(5, 40), "length") is None
+    assert fit_scale(torch.zeros(5, 3), "length") is None
+    many = fit_scale(torch.randn(300, 60), "length")
+    assert many is not None
+    assert many.deviation.mean() == pytest.approx(1.0, abs=0.1)

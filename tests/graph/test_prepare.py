@@ -34,7 +34,7 @@ def tables(graph: Graph) -> list[Tensor]:
 @cases
 def test_fit__is_what_apply_gives(case: str) -> None:
     data = make_case(case)
-    known, fitted = Preparation.fit(data, "auto")
+    known, fitted = Preparation.fit(data, "columns")
     for found, again in zip(tables(fitted), tables(known.apply(data)), strict=True):
         assert torch.equal(found, again)
     assert known.num_nodes == fitted.num_nodes
@@ -63,7 +63,7 @@ def test_fit__columns_of_every_table_are_scaled(case: str) -> None:
 
 @cases
 def test_json__round_trip_prepares_unseen_data_alike(case: str) -> None:
-    known, _ = Preparation.fit(make_case(case), "auto")
+    known, _ = Preparation.fit(make_case(case), "columns")
     text = json.dumps(known.to_json())
     again = Preparation.from_json(json.loads(text), known.tensors())
     assert again.to_json() == known.to_json()
@@ -78,7 +78,7 @@ def test_json__round_trip_prepares_unseen_data_alike(case: str) -> None:
 @levels
 def test_apply__scales_by_the_training_data(level: str) -> None:
     """Columns a hundred times as large must stay a hundred times as large."""
-    known, fitted = Preparation.fit(make_data(level), "auto")
+    known, fitted = Preparation.fit(make_data(level), "columns")
     larger = make_data(level)
     for part in larger if level == "graph" else [larger]:
         stores = part.node_stores
@@ -103,7 +103,7 @@ def test_featureless_graphs__have_five_degree_columns() -> None:
 @pytest.mark.parametrize("trained", LEVELS)
 @pytest.mark.parametrize("given", LEVELS)
 def test_apply__refuses_another_level(trained: str, given: str) -> None:
-    known, _ = Preparation.fit(make_data(trained), "auto")
+    known, _ = Preparation.fit(make_data(trained), "columns")
     if trained == given:
         known.apply(make_data(given))
         return
@@ -145,7 +145,7 @@ def narrow_graphs() -> Any:
     ],
 )
 def test_apply__refuses_other_columns(level: str, make: Any, message: str) -> None:
-    known, _ = Preparation.fit(make_data(level), "auto")
+    known, _ = Preparation.fit(make_data(level), "columns")
     with pytest.raises(InputError, match=message) as caught:
         known.apply(make())
     assert "\n" not in str(caught.value)
@@ -154,7 +154,7 @@ def test_apply__refuses_other_columns(level: str, make: Any, message: str) -> No
 def test_apply__named_columns_of_a_type_are_put_in_order() -> None:
     data = make_hetero()
     data["film"].feature_names = list("abcde")
-    known, fitted = Preparation.fit(data, "auto")
+    known, fitted = Preparation.fit(data, "columns")
     order = [3, 0, 4, 1, 2]
     data["film"].x = data["film"].x[:, order]
     data["film"].feature_names = ["abcde"[i] for i in order]
@@ -168,7 +168,7 @@ def test_apply__named_columns_of_graphs_are_put_in_order() -> None:
     graphs = make_graphs()
     for graph in graphs:
         graph.feature_names = list("abcd")
-    known, fitted = Preparation.fit(graphs, "auto")
+    known, fitted = Preparation.fit(graphs, "columns")
     for graph in graphs:
         graph.x, graph.feature_names = graph.x.flip(1), list("dcba")
     torch.testing.assert_close(known.apply(graphs).x, fitted.x)
@@ -181,7 +181,7 @@ def test_apply__named_columns_of_graphs_are_put_in_order() -> None:
 def test_made_features__of_other_edges_are_scaled_alike(level: str) -> None:
     """Training hides links: the features made without them keep their scale."""
     data = make_hetero() if level == "hetero" else make_case(f"featureless {level}")
-    _, graph = Preparation.fit(data, "auto")
+    _, graph = Preparation.fit(data, "columns")
     again = graph.with_adjacency(graph.adjacency)
     for one, other in zip(tables(graph), tables(again), strict=True):
         torch.testing.assert_close(one, other)

@@ -4,8 +4,14 @@ from torch_geometric.data import Data
 
 from dsgrl.estimator import DSGRL
 from dsgrl.graph import as_graph
-from dsgrl.methods import DSGRLMethod, build_dsgrl, check_parameters
-from dsgrl.typing import InputError
+from dsgrl.methods import (
+    PLAIN,
+    DSGRLMethod,
+    build_dsgrl,
+    check_parameters,
+    resolve_auto,
+)
+from dsgrl.typing import InputError, Level
 
 SMALL = {"out_channels": 4, "augment_channels": 6}
 
@@ -94,7 +100,7 @@ def test_dsgrl__aggregates_the_views(community_graph: Data) -> None:
         ({"lr": float("nan")}, "lr=nan"),
         (
             {"covariance_weight": -1.0},
-            "covariance_weight=-1.0: expected a number from 0",
+            "covariance_weight=-1.0: expected 'auto' or a number from 0",
         ),
         ({"holdout": 1.5}, "holdout=1.5"),
         ({"random_state": -3}, "random_state=-3"),
@@ -139,3 +145,19 @@ def test_gain__scales_weights_and_leaves_a_users_encoder_alone() -> None:
     own = torch.nn.Linear(256, 3)
     kept = build(0.5, own).encoder
     torch.testing.assert_close(kept.module.weight, own.weight)
+
+
+def test_auto__more_help_only_where_features_of_one_kind_of_nodes_are_learned() -> None:
+    def resolve(level: Level, **changes: object) -> dict[str, object]:
+        parameters = resolve_auto(DSGRL(**changes).get_params(deep=False), level)
+        return {name: parameters[name] for name in PLAIN}
+
+    helped = resolve("node")
+    assert helped == resolve("node", augment="feature")
+    assert all(helped[name] != PLAIN[name] for name in PLAIN)
+    for level in ("graph", "hetero"):
+        assert resolve(level) == resolve(level, augment="feature") == PLAIN
+    for augment in ("topology", "both"):
+        assert resolve("node", augment=augment) == PLAIN
+    own = {"edge_drop": 0.1, "weight_decay": 0.0, "scaling": "none"}
+    assert {**helped, **own} == resolve("node", **own)

@@ -11,6 +11,7 @@ from dsgrl.graph import Graph, as_graph
 from dsgrl.methods import Method
 from dsgrl.train import DivergenceError, TrainConfig, seeded, train
 from dsgrl.train.diagnostics import is_collapsed, measure_health
+from dsgrl.train.loop import pick_decay
 from dsgrl.typing import LossTerms
 
 
@@ -155,6 +156,23 @@ def test_train__warm_up_takes_smaller_first_steps(community_graph: Data) -> None
     train(warmed, graph, TrainConfig(epochs=4, lr=0.1, warmup_epochs=4))
     assert plain.step.item() == pytest.approx(0.4, rel=1e-3)
     assert warmed.step.item() == pytest.approx(0.1 * (1 + 2 + 3 + 4) / 4, rel=1e-3)
+
+
+def test_pick_decay__the_more_nodes_the_less() -> None:
+    assert pick_decay(2) == pick_decay(2000) == 1e-4
+    assert pick_decay(30_000) == pytest.approx(1e-5)
+
+
+def test_train__auto_decay_is_the_picked_one(community_graph: Data) -> None:
+    graph = as_graph(community_graph)
+    steps = []
+    for decay in ("auto", pick_decay(graph.num_nodes), 0.0):
+        method = Drifting(torch.randn(60, 3), torch.ones(60, 3))
+        with torch.no_grad():
+            method.step.fill_(1e4)
+        train(method, graph, TrainConfig(epochs=3, weight_decay=decay))
+        steps.append(method.step.item())
+    assert steps[0] == steps[1] != steps[2]
 
 
 def test_train__weight_decay_pulls_towards_zero(community_graph: Data) -> None:

@@ -12,7 +12,7 @@ from dsgrl.train.device import pick_device
 from dsgrl.typing import FloatArray
 
 # Of every baseline, besides its own parameters and those of training.
-_OF_ALL = {"scaling": "auto", "device": "auto", "random_state": 0}
+_OF_ALL = {"scaling": "columns", "device": "auto", "random_state": 0}
 
 
 def baseline_parameters(method: type[Baseline]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Bring feature columns of different units to one scale, once, before training."""
+"""Bring features of different units and lengths to one scale, once, before training."""
 
 from typing import NamedTuple
 
@@ -8,16 +8,21 @@ from torch import Tensor
 from dsgrl.graph.adjacency import Adjacency
 from dsgrl.typing import ScalingName
 
+# The mean squared length that "length" gives to shorter rows: that of 36 words.
+SQUARED_LENGTH = 36.0
+
 
 class ColumnScale(NamedTuple):
-    """Mean and deviation of every column, as seen in training [F]."""
+    """What is taken from every column, and what it is divided by [F]."""
 
     mean: Tensor
     deviation: Tensor
 
-    def apply(self, x: Tensor | Adjacency) -> Tensor:
-        """Give every column mean 0 and deviation 1 on the training graph."""
+    def apply(self, x: Tensor | Adjacency) -> Tensor | Adjacency:
+        """Scale every column; sparse ones stay sparse unless they are shifted."""
         if isinstance(x, Adjacency):
+            if not self.mean.any():
+                return x.with_value(x.value / self.deviation[x.pattern.col.long()])
             x = x.to_dense()
         return (x - self.mean) / self.deviation
 
@@ -27,19 +32,39 @@ def fit_scale(x: Tensor | Adjacency, scaling: ScalingName) -> ColumnScale | None
 
     Args:
         x: features [N, F].
-        scaling: "standard", "none", or "auto": standard for dense features that are
-            not all 0 or 1.
+        scaling: "none"; "standard", mean 0 and deviation 1; "columns", standard for
+            dense features that are not all 0 or 1; "length", as "columns", then all
+            multiplied by one number if rows are short: the same weights do more with
+            them, training is faster, and decay does not outweigh what is learned.
     """
     if scaling == "none" or x.shape[0] == 0:
         return None
+    as_they_are = isinstance(x, Adjacency) or bool(((x == 0) | (x == 1)).all())
+    scale = None if as_they_are and scaling != "standard" else _standard(x)
+    if scaling == "length":
+        scale = _lengthened(x, scale)
+    return scale
+
+
+def _standard(x: Tensor | Adjacency) -> ColumnScale:
     if isinstance(x, Adjacency):
-        if scaling == "auto":
-            return None
         x = x.to_dense()
-    if scaling == "auto" and bool(((x == 0) | (x == 1)).all()):
-        return None
     mean = x.mean(dim=0)
     deviation = x.std(dim=0, correction=0)
     # A constant column stays zero instead of blowing up rounding errors.
     constant = deviation <= 1e-6 * mean.abs().clamp_min(1e-30)
     return ColumnScale(mean, torch.where(constant, 1.0, deviation))
+
+
+def _lengthened(x: Tensor | Adjacency, scale: ColumnScale | None) -> ColumnScale | None:
+    """Lengthen rows that are short on average; longer ones and zeros stay."""
+    rows = x if scale is None else scale.apply(x)
+    values = rows.value if isinstance(rows, Adjacency) else rows
+    squared = float(values.square().sum()) / x.shape[0]
+    if not 0 < squared < SQUARED_LENGTH:
+        return scale
+    factor = (SQUARED_LENGTH / squared) ** 0.5
+    if scale is None:
+        ones = values.new_ones(x.shape[1])
+        return ColumnScale(torch.zeros_like(ones), ones / factor)
+    return ColumnScale(scale.mean, scale.deviation / factor)

@@ -6,7 +6,7 @@ evaluation live elsewhere. `METHODS` is the one list of them.
 
 from dsgrl.methods.base import Method
 from dsgrl.methods.baseline import Baseline
-from dsgrl.methods.build import build_dsgrl, check_parameters
+from dsgrl.methods.build import PLAIN, build_dsgrl, check_parameters, resolve_auto
 from dsgrl.methods.cca_ssg import CCASSGMethod
 from dsgrl.methods.dsgrl import DSGRLMethod
 
@@ -14,10 +14,12 @@ METHODS: dict[str, type[Method]] = {"dsgrl": DSGRLMethod, "cca-ssg": CCASSGMetho
 
 __all__ = [
     "METHODS",
+    "PLAIN",
     "Baseline",
     "CCASSGMethod",
     "DSGRLMethod",
     "Method",
     "build_dsgrl",
     "check_parameters",
+    "resolve_auto",
 ]

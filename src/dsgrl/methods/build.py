@@ -37,7 +37,15 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         refuse("hidden_channels", hidden, f"{out}, since jump='sum' adds layers")
 
 
-# What "auto" stands for, by what is embedded.
+# Views that differ in more than their learned features need no other help.
+PLAIN = {
+    "edge_drop": 0.0,
+    "covariance_weight": 1.0,
+    "weight_decay": 0.0,
+    "scaling": "columns",
+}
+# What "auto" stands for, by what is embedded. The decay of nodes hangs on how many
+# there are, and is left to training.
 AUTO: dict[Level, dict[str, Any]] = {
     "node": {
         "augment": "feature",
@@ -47,6 +55,9 @@ AUTO: dict[Level, dict[str, Any]] = {
         "jump": "last",
         "standardize": False,
         "gain": 0.7,
+        "edge_drop": 0.3,
+        "covariance_weight": 2.0,
+        "scaling": "length",
     },
     "graph": {
         "augment": "feature",
@@ -56,16 +67,20 @@ AUTO: dict[Level, dict[str, Any]] = {
         "jump": "cat",
         "standardize": True,
         "gain": 1.0,
+        **PLAIN,
     },
 }
-AUTO["hetero"] = {**AUTO["node"], "augment": "topology", "gain": 1.0}
+AUTO["hetero"] = {**AUTO["node"], "augment": "topology", "gain": 1.0, **PLAIN}
 
 
 def resolve_auto(parameters: Mapping[str, Any], level: Level) -> dict[str, Any]:
     """Replace "auto" by what it stands for at this level."""
+    standard = AUTO[level]
+    if parameters["augment"] in ("topology", "both"):
+        standard = {**standard, **PLAIN}
     chosen = {
         name: value
-        for name, value in AUTO[level].items()
+        for name, value in standard.items()
         if isinstance(parameters[name], str) and parameters[name] == "auto"
     }
     return {**parameters, **chosen}

@@ -51,6 +51,13 @@ SHARE: Rule = (
     "a share from 0 to below 1",
 )
 WEIGHT: Rule = (lambda value: _is_number(value) and value >= 0, "a number from 0")
+ABOVE_ZERO: Rule = (lambda value: _is_number(value) and value > 0, "a number above 0")
+
+
+def _auto_or(rule: Rule) -> Rule:
+    accepts, expected = rule
+    return lambda value: value == "auto" or accepts(value), f"'auto' or {expected}"
+
 
 # Per parameter: whether a value can work, and what was expected if not.
 RULES: dict[str, Rule] = {
@@ -65,15 +72,12 @@ RULES: dict[str, Rule] = {
     "aggregate": _one_of(*get_args(AggregateName)),
     "invariance": _one_of(*get_args(InvarianceName)),
     "regularizer": _one_of(*get_args(RegularizerName)),
-    "scaling": _one_of(*get_args(ScalingName)),
+    "scaling": _one_of("auto", *get_args(ScalingName)),
     "unit_rows": _one_of(False, True),
     "standardize": _one_of("auto", False, True),
     "out_channels": COUNT,
     "hidden_channels": _COUNT_OR_NONE,
-    "num_layers": (
-        lambda value: value == "auto" or _is_count(value),
-        "'auto' or a whole number from 1",
-    ),
+    "num_layers": _auto_or(COUNT),
     "augment_channels": COUNT,
     "augment_layers": COUNT,
     "topology_layers": COUNT,
@@ -94,26 +98,23 @@ RULES: dict[str, Rule] = {
     "check_every": COUNT,
     "invariance_weight": WEIGHT,
     "variance_weight": WEIGHT,
-    "covariance_weight": WEIGHT,
+    "covariance_weight": _auto_or(WEIGHT),
     "orthogonality_weight": WEIGHT,
-    "weight_decay": WEIGHT,
+    "weight_decay": _auto_or(WEIGHT),
     "warmup_epochs": (lambda value: _is_count(value, 0), "a whole number from 0"),
     "epochs": (
         lambda value: value == "auto" or _is_count(value, 0),
         "'auto' or a whole number from 0",
     ),
     "dropout": SHARE,
-    "edge_drop": SHARE,
-    "gain": (
-        lambda value: value == "auto" or (_is_number(value) and value > 0),
-        "'auto' or a number above 0",
-    ),
+    "edge_drop": _auto_or(SHARE),
+    "gain": _auto_or(ABOVE_ZERO),
     "feature_mask": SHARE,
     "holdout": (
         lambda value: _is_number(value) and 0 < value < 1,
         "a share between 0 and 1",
     ),
-    "lr": (lambda value: _is_number(value) and value > 0, "a number above 0"),
+    "lr": ABOVE_ZERO,
     "random_state": (
         lambda value: value is None or (_is_count(value, 0) and value < 2**32),
         "a whole number from 0 to 4294967295, or None",

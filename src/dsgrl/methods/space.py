@@ -19,7 +19,7 @@ DSGRL_SPACE: dict[str, Range] = {
 GRAPH_SPACE: dict[str, Range] = {
     "out_channels": (32, 256, "log"),
     "num_layers": (1, 5, "linear"),
-    "epochs": (1, 20, "log"),
+    "epochs": (3, 20, "log"),
     "batch_size": (32, 256, "log"),
 }
 FEATURE_SPACE: dict[str, Range] = {

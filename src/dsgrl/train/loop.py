@@ -43,7 +43,7 @@ class TrainConfig:
         holdout: share of the edges hidden by "auto".
         batch_size: graphs per step where there are many; None for all at once.
         lr: learning rate of Adam.
-        weight_decay: its L2 penalty.
+        weight_decay: its L2 penalty; "auto": as `pick_decay` says.
         warmup_epochs: epochs over which the rate rises to `lr`.
     """
 
@@ -54,8 +54,13 @@ class TrainConfig:
     holdout: float = HOLDOUT_SHARE
     batch_size: int | None = 128
     lr: float = 1e-3
-    weight_decay: float = 0.0
+    weight_decay: float | Literal["auto"] = 0.0
     warmup_epochs: int = 0
+
+
+def pick_decay(num_nodes: int) -> float:
+    """Choose the L2 penalty: the more nodes speak, the less it is needed."""
+    return min(1e-4, 0.3 / num_nodes)
 
 
 def train(
@@ -80,8 +85,12 @@ def train(
     epochs, links = _plan(graph, config)
     batch = graph if links is None else graph.with_adjacency(links.training)
     watch = Watch(method, batch, links) if links else None
+    decay = config.weight_decay
     optimizer = torch.optim.Adam(
-        method.parameters(), config.lr, weight_decay=config.weight_decay, fused=True
+        method.parameters(),
+        config.lr,
+        weight_decay=pick_decay(graph.num_nodes) if decay == "auto" else decay,
+        fused=True,
     )
     history: History = [] if watch is None else [{"epoch": 0.0, **watch.measure()}]
     warned = False
