@@ -26,8 +26,9 @@ scores, in points (macro-F1 for IMDB, else accuracy); below zero the criterion d
 better than the labels. Nodes are judged by three 5/15/80 splits, graphs by the ten
 public folds.
 
-* *epoch*: only the epoch is chosen, of one setting (for nodes the default but for its
-  smaller start); what `epochs="auto"` does.
+* *epoch*: only the epoch is chosen, of one setting (for nodes the plain one: the
+  default without dropped edges, decay, lengthened rows and smaller start); what
+  `epochs="auto"` does.
 * *setting and epoch*: among all settings and epochs, where there are several settings;
   what `dsgrl tune --without-labels` does.
 * *rank correlation*: Spearman's, with the validation score, over all candidates of a

@@ -42,10 +42,10 @@ that against the default of the same seeds. What the default has, and the option
 it: [ABLATIONS.md](ABLATIONS.md).
 
 Each was tried with one setting (`CURES` in the script), not tuned. A change of about
--13 on Cora is that of the untrained model: nothing trained told hidden links better,
+-14 on Cora is that of the untrained model: nothing trained told hidden links better,
 and it was kept; so it goes with augmenters that do not learn, or slowly. Augmenters
-that work against Eq. 1 are up on two of three, by less than seeds differ: worth
-another look with more seeds before they come in.
+that work against Eq. 1 are up on all three, by about as much as seeds differ: worth
+another look with more datasets and seeds before they come in.
 
 """
 Terms = dict[str, Tensor]

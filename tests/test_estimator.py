@@ -17,7 +17,7 @@ from torch_geometric.nn import GCNConv
 
 from dsgrl import DSGRL
 from dsgrl.train import DivergenceError
-from dsgrl.typing import InputError
+from dsgrl.typing import FloatArray, InputError
 
 SMALL: dict[str, Any] = {"out_channels": 4, "augment_channels": 6, "epochs": 3}
 
@@ -506,3 +506,18 @@ def test_auto__structural_features_do_not_know_the_hidden_links() -> None:
     model = small(epochs="auto", max_epochs=5, holdout=0.2)
     model.fit(Data(edge_index=edge_index, num_nodes=200))
     assert all(abs(row["link_auc"] - 0.5) < 0.2 for row in model.history_[::5])
+
+
+@pytest.mark.parametrize("factor", [0.01, 0.5])
+def test_auto__short_sparse_rows_of_any_unit_train_alike(
+    factor: float, community_graph: Data
+) -> None:
+    words = (community_graph.x > community_graph.x.median()).float()
+
+    def embed(x: Tensor) -> FloatArray:
+        data = Data(x=x.to_sparse(), edge_index=community_graph.edge_index)
+        found = small(epochs=5).fit_transform(data)
+        assert isinstance(found, np.ndarray)
+        return found
+
+    np.testing.assert_allclose(embed(words * factor), embed(words), atol=1e-4)

@@ -10,10 +10,11 @@ from torch_geometric.data import Data
 
 from dsgrl.bench.baselines import baseline_parameters, fit_baseline
 from dsgrl.estimator import DSGRL
-from dsgrl.methods import METHODS, Baseline
+from dsgrl.methods import METHODS, PLAIN, Baseline
 
 GOLDEN = json.loads((Path(__file__).parent / "golden/methods.json").read_text())
 CASES: dict[str, dict[str, Any]] = {
+    "auto": dict.fromkeys(PLAIN, "auto"),
     "gcn": {"encoder": "gcn"},
     "sage": {"encoder": "sage"},
     "gin": {"encoder": "gin"},
@@ -41,7 +42,7 @@ def golden_value(case: str) -> dict[str, float]:
         parameters = {**baseline_parameters(method), **SHORT}
         z, history, _ = fit_baseline(method, golden_graph(), parameters)
     else:
-        model = DSGRL(**SHORT, augment_channels=6, gain=1.0, **CASES[case])
+        model = DSGRL(**SHORT, augment_channels=6, gain=1.0, **{**PLAIN, **CASES[case]})
         z, history = model.fit_transform(golden_graph()), model.history_
     return {
         "loss": history[-1]["loss"],

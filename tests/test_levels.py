@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dsgrl import DSGRL
 from dsgrl.graph import Graph, Relations
+from dsgrl.methods import PLAIN
 from samples import (
     AUGMENTS,
     LEVELS,
@@ -246,6 +247,7 @@ def test_hetero__one_type_and_relation_is_the_plain_model(
         "encoder": encoder,
         "edges_per_node": edges_per_node,
         "orthogonality_weight": 0.1,
+        **PLAIN,
     }
     plain, graph = method_and_graph(data, **options)
     typed, relations = method_and_graph(as_one_type(data), **options)

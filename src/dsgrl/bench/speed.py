@@ -27,7 +27,7 @@ from dsgrl.encode import linear
 from dsgrl.estimator import DSGRL
 from dsgrl.graph import Adjacency, Graph, as_graph, propagate
 from dsgrl.graph.datasets import DATASETS, load_dataset
-from dsgrl.methods import build_dsgrl
+from dsgrl.methods import PLAIN, build_dsgrl
 from dsgrl.train import seeded
 from dsgrl.typing import InputError
 
@@ -36,7 +36,11 @@ FILLED = {"photo": 0.3474, "cs": 0.00875, "github": 1.0}
 D1, D, DROPOUT, LR = 256, 64, 0.5, 1e-3
 # The paper's settings for Photo and CS.
 PARAMETERS: dict[str, Any] = DSGRL(
-    out_channels=D, augment_channels=D1, dropout=DROPOUT, orthogonality_weight=1.0
+    out_channels=D,
+    augment_channels=D1,
+    dropout=DROPOUT,
+    orthogonality_weight=1.0,
+    **PLAIN,
 ).get_params(deep=False)
 
 

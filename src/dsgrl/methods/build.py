@@ -38,7 +38,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 # Views that differ in more than their learned features need no other help.
-PLAIN = {
+PLAIN: dict[str, Any] = {
     "edge_drop": 0.0,
     "covariance_weight": 1.0,
     "weight_decay": 0.0,
