@@ -44,8 +44,8 @@ it: [ABLATIONS.md](ABLATIONS.md).
 Each was tried with one setting (`CURES` in the script), not tuned. A change of about
 -14 on Cora is that of the untrained model: nothing trained told hidden links better,
 and it was kept; so it goes with augmenters that do not learn, or slowly. Augmenters
-that work against Eq. 1 are up on all three, by about as much as seeds differ: worth
-another look with more datasets and seeds before they come in.
+that work against Eq. 1 are up on four of five, by about as much as seeds differ, and
+down by two points on CiteSeer (it and debian: one seed): not in.
 
 """
 Terms = dict[str, Tensor]

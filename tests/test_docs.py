@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dsgrl.bench.lines import read_lines
 from loading import load_script
 
 ROOT = Path(__file__).parent.parent
@@ -135,3 +136,16 @@ def test_learning__is_that_of_the_recorded_curves() -> None:
     assert (ROOT / "docs/LEARNING.md").read_text() == script.render()
     for name, picture in script.pictures().items():
         assert (ROOT / "docs/pictures" / name).read_text() == picture
+
+
+@pytest.mark.parametrize("suite", ["nodes", "graphs", "hetero"])
+def test_results__the_probe_cost_no_more_than_the_training(suite: str) -> None:
+    lines = read_lines([ROOT / "results" / f"{suite}.jsonl"])
+    trained = [line for line in lines if line["method"].startswith("dsgrl-")]
+    assert len(trained) > 20
+    dear = [
+        (line["dataset"], line["method"], line["recipe"])
+        for line in trained
+        if line["probe_seconds"] > line["fit_seconds"]
+    ]
+    assert dear == []
