@@ -27,22 +27,22 @@ in the place of the learned one.
 
 Nodes need every term of the loss: without one of them, nothing trained tells hidden
 links better than the untrained model, and that is kept. Dropout, stopping by links, two
-layers and the smaller start pay on both; weight decay and dropped edges, too, by less
-than a point each. Lengthened rows and the covariance term's weight of 2 do nothing for
-these two: they are there for graphs of few words per node, where decay without them
-undoes the training (debian). For whole graphs, what stands around the loss (all layers
-in the result, batch norm, depth) is worth more than any term of it; the covariance term
-pays on all four, the invariance term on one. Wide augmenters and two views in the
-result pay on few of these.
+layers and the smaller start pay on Cora and CiteSeer; weight decay and dropped edges,
+too, by less than a point each. Lengthened rows do nothing for these two: they are there
+for graphs of few words per node, where decay without them undoes the training (debian,
+one seed). The covariance term's weight of 2 pays a little, and on debian alone. For
+whole graphs, what stands around the loss (all layers in the result, batch norm, depth)
+is worth more than any term of it; the covariance term pays on all four, the invariance
+term on one. Wide augmenters and two views in the result pay on few of these.
 
 Does a learned second graph pay? Against simpler ones in the same place: not on Cora,
 where nodes two steps away do better, nor on debian, where they do as well and only the
 others are behind (one seed), nor on these whole graphs, where random edges do as well.
 For several types of nodes it is a point ahead of random edges and far ahead of nearest
-features, but nodes two steps away are five points ahead of it on debian-hetero and
-nearly one on IMDB (docs/RESULTS.md; one seed each), in a third of the time; looking for
-learned edges among just those (`candidates="hops"`) is behind. Two steps away is to
-become the default there once more seeds say so. Against learned features
+features, but nodes two steps away are nearly five points ahead of it on debian-hetero,
+in a third of the time, and less than one on IMDB (docs/RESULTS.md; one seed each);
+looking for learned edges among just those (`candidates="hops"`) is behind. Two steps
+away is to become the default there once more seeds say so. Against learned features
 (docs/RESULTS.md): a point or more ahead on Deezer, REDDIT-B and for several types, as
 much behind on Cora, CiteSeer and COLLAB, near elsewhere. So features stay the default
 for one type of nodes and for graphs, and a second graph is the default for several

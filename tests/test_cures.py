@@ -35,6 +35,17 @@ def test_cure__changes_the_result_and_leaves_nothing_behind(
     np.testing.assert_array_equal(embed(level), plain)
 
 
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_bent__by_one_learns_as_the_default_with_its_dropped_edges(level: str) -> None:
+    def losses() -> list[float]:
+        model = DSGRL(out_channels=6, augment_channels=8, epochs=4, dropout=0.0)
+        return [row["loss"] for row in model.fit(make_data(level)).history_]
+
+    plain = losses()
+    with script.bent(1.0):
+        assert losses() == pytest.approx(plain, rel=1e-3)
+
+
 def test_quantile_gap__is_small_for_a_gaussian_and_large_for_a_collapse() -> None:
     torch.manual_seed(0)
     gaussian, constant = torch.randn(2000, 3), torch.zeros(2000, 3)

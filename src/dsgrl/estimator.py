@@ -97,7 +97,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         regularizer: "covariance" (Eq. 4) or "orthogonality" (Eq. 7).
         invariance_weight: alpha.
         variance_weight: beta.
-        covariance_weight: gamma; "auto": 2 where `edge_drop` is 0.3, else 1.
+        covariance_weight: gamma; "auto": 2 for nodes of one kind under "feature",
+            else 1.
         orthogonality_weight: lambda.
         unit_rows: scale the augmenters' weights to unit rows inside Eq. 5.
         standardize: standardise the columns of the embeddings inside the objective;
