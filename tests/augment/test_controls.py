@@ -1,12 +1,16 @@
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch_geometric.data import Data
 
 from dsgrl.augment import FixedTopology
+from dsgrl.augment.walks import _thinned
 from dsgrl.graph import Adjacency, Graph, Relations, as_graph
+from dsgrl.graph.structural import to_scipy
 from dsgrl.typing import InputError, TopologyName
 from samples import LEVELS, make_data, make_graphs, pairs_of, permute
 
@@ -193,8 +197,8 @@ def test_control__does_not_depend_on_block(
 ) -> None:
     graph = held("node")
     whole = FixedTopology(kind, edges_per_node=K)(graph)
-    for module in ("controls", "similar"):
-        monkeypatch.setattr(f"dsgrl.augment.{module}.BLOCK_ELEMENTS", rows * 40)
+    monkeypatch.setattr("dsgrl.augment.similar.BLOCK_ELEMENTS", rows * 40)
+    monkeypatch.setattr("dsgrl.augment.walks.BLOCK_WALKS", rows * 40)
     again = FixedTopology(kind, edges_per_node=K)(graph)
     torch.testing.assert_close(again.to_dense(), whole.to_dense())
 
@@ -226,3 +230,57 @@ def test_control__without_similarities_needs_a_limit(kind: TopologyName) -> None
         FixedTopology(kind, edges_per_node=None)
     FixedTopology(kind, edges_per_node=None, edge_multiplier=1.0)
     FixedTopology("knn_x", edges_per_node=None)
+
+
+def star(leaves: int) -> Graph:
+    ends = torch.stack(
+        [torch.zeros(leaves, dtype=torch.long), 1 + torch.arange(leaves)]
+    )
+    edges = torch.cat([ends, ends.flip(0)], dim=1)
+    return as_graph(Data(x=torch.ones(leaves + 1, 2), edge_index=edges))
+
+
+def test_two_hop__equally_likely_ends_are_spread() -> None:
+    graph = star(200)
+    made = FixedTopology("two_hop", edges_per_node=K, symmetric=False)(graph)
+    chosen = made.pattern.col.bincount(minlength=201)
+    # The middle leads back to itself only, and no walk of a leaf ends there.
+    assert made.pattern.rowptr.diff().tolist() == [0] + [K] * 200
+    # 600 choices of 200 leaves: by lot 95 % are chosen; by number only four would be.
+    assert (chosen[1:] > 0).sum() > 180
+    assert chosen.max() < 15
+
+
+@pytest.mark.parametrize("most", [1, 20, 199])
+def test_two_hop__a_hub_lets_walks_on_to_some(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dsgrl.augment.walks.MOST_FOLLOWED", most)
+    made = FixedTopology("two_hop", edges_per_node=50, symmetric=False)(star(200))
+    assert made.pattern.col.unique().numel() == most
+    # Those followed have one less to go to, themselves.
+    degree = made.pattern.rowptr.diff()[1:]
+    assert degree.max() == min(50, most)
+    assert degree.min() >= min(50, most - 1)
+
+
+def test_two_hop__thinning_keeps_the_share_of_a_hub(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walk = to_scipy(star(200).adjacency.normalized("mean"))
+    monkeypatch.setattr("dsgrl.augment.walks.MOST_FOLLOWED", 30)
+    thinned = _thinned(walk)
+    assert np.diff(thinned.indptr).max() == 30
+    np.testing.assert_allclose(thinned.sum(axis=1), walk.sum(axis=1), rtol=1e-6)
+
+
+def test_two_hop__long_rows_are_searched_as_short_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    edges = torch.randint(60, (2, 700), generator=generator)
+    graph = as_graph(Data(x=torch.ones(60, 2), edge_index=edges))
+    whole = FixedTopology("two_hop", edges_per_node=K)(graph)
+    monkeypatch.setattr("dsgrl.augment.walks.SHORT_ROW", 0)
+    again = FixedTopology("two_hop", edges_per_node=K)(graph)
+    assert torch.equal(again.edge_index, whole.edge_index)

@@ -10,7 +10,6 @@ two_hop    the k nodes that most two-step walks lead to
 They differ from the learned graph in what they call similar, in nothing else.
 """
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dsgrl.augment.similar import BLOCK_ELEMENTS
 from dsgrl.augment.topology import Topology
+from dsgrl.augment.walks import two_hop_pairs
 from dsgrl.graph import Adjacency, Features, Graph, Relations, propagate
 from dsgrl.typing import InputError, TopologyName
 
@@ -86,7 +85,7 @@ class FixedTopology(Topology):
         counts = self.counts(graph)
         if self.kind == "random":
             return _random_pairs(bounds, counts).to(h.device)
-        return _two_hop_pairs(graph, counts)
+        return two_hop_pairs(graph, counts)
 
 
 def _dense(table: Features) -> Tensor:
@@ -120,40 +119,3 @@ def _random_pairs(bounds: np.ndarray[Any, Any], counts: list[int]) -> Tensor:
         share[:] = np.random.default_rng(number).random(share.size)
     drawn = low + (shares[slot, row - low] * size).astype(np.int64)
     return torch.from_numpy(np.stack([drawn, row]))
-
-
-def _two_hop_pairs(graph: Graph, counts: list[int]) -> Tensor:
-    """Find the nodes of the same graph or type most two-step walks lead to."""
-    bounds, adjacency = graph.bounds, graph.adjacency
-    ranges = list(zip(itertools.pairwise(bounds), counts, strict=True))
-    found = [torch.empty(2, 0, dtype=torch.long, device=adjacency.device)]
-    if isinstance(adjacency, Relations):
-        whole = adjacency.as_one()
-        found += [_walk_twice(whole, low, high, k) for (low, high), k in ranges]
-    else:
-        blocks = adjacency.diagonal_blocks(bounds)
-        found += [
-            _walk_twice(block, 0, high - low, k) + low
-            for block, ((low, high), k) in zip(blocks, ranges, strict=True)
-        ]
-    return torch.cat(found, dim=1)
-
-
-def _walk_twice(adjacency: Adjacency, low: int, high: int, count: int) -> Tensor:
-    """Walk two steps from the nodes of a range; keep its k likeliest ends [2, E]."""
-    walk, num_nodes = adjacency.normalized("mean"), adjacency.shape[0]
-    # (W W)[rows] = (W^T (W^T e_rows))^T: the transpose carries a block of rows.
-    back = Adjacency(walk.pattern.transpose, walk.value_by_column)
-    found = [torch.empty(2, 0, dtype=torch.long, device=adjacency.device)]
-    size = max(1, BLOCK_ELEMENTS // max(num_nodes, 1))
-    for rows in torch.arange(low, high, device=adjacency.device).split(size):
-        position = torch.arange(rows.numel(), device=rows.device)
-        start = torch.zeros(num_nodes, rows.numel(), device=rows.device)
-        start[rows, position] = 1.0
-        reached = propagate(back, propagate(back, start)).t()[:, low:high].clone()
-        reached[position, rows - low] = 0.0  # not back home
-        top = reached.topk(min(count, high - low), dim=1)
-        kept = top.values > 0
-        row = rows[:, None].expand_as(top.indices)
-        found.append(torch.stack([top.indices[kept] + low, row[kept]]))
-    return torch.cat(found, dim=1)

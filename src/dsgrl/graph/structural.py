@@ -29,7 +29,7 @@ def structural_features(adjacency: Adjacency, columns: int | None = None) -> Ten
             default as many as the graph allows, at most 69.
     """
     num_nodes = adjacency.shape[0]
-    matrix = _to_scipy(adjacency.normalized("gcn"))
+    matrix = to_scipy(adjacency.normalized("gcn"))
     rank = max(0, min(STRUCTURAL_COLUMNS, num_nodes - 2))
     profile = degree_profile(adjacency).numpy()
     spectral = _leading_vectors(matrix, rank)
@@ -41,7 +41,8 @@ def structural_features(adjacency: Adjacency, columns: int | None = None) -> Ten
     return torch.from_numpy(x)
 
 
-def _to_scipy(adjacency: Adjacency) -> sp.csr_matrix:
+def to_scipy(adjacency: Adjacency) -> sp.csr_matrix:
+    """Return the same matrix as SciPy holds it."""
     pattern = adjacency.pattern
     arrays = (t.cpu().numpy() for t in (adjacency.value, pattern.col, pattern.rowptr))
     return sp.csr_matrix(tuple(arrays), shape=adjacency.shape)
