@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from dsgrl import DSGRL
+from dsgrl.augment import FixedTopology, TopologyAugmenter
 from dsgrl.graph import Graph, Relations
 from dsgrl.methods import PLAIN
 from samples import (
@@ -350,3 +351,32 @@ def test_augment__by_default_features__and_a_graph_for_several_types(
     method = DSGRL(epochs=0).fit(make_data(level)).method_
     assert (method.topology is not None) == (level == "hetero")
     assert (method.features is not None) == (level != "hetero")
+
+
+@pytest.mark.parametrize(
+    ("named", "kind"),
+    [
+        ({}, FixedTopology),
+        ({"topology": "learned"}, TopologyAugmenter),
+        ({"augment": "topology"}, TopologyAugmenter),
+        ({"augment": "both"}, TopologyAugmenter),
+        ({"augment": "both", "topology": "two_hop"}, FixedTopology),
+    ],
+)
+def test_topology__is_learned_where_augment_says_so(
+    named: dict[str, str], kind: type
+) -> None:
+    method = DSGRL(epochs=0, **named).fit(make_data("hetero")).method_
+    assert type(method.topology) is kind
+    if kind is FixedTopology:
+        assert method.topology.kind == "two_hop"
+
+
+@pytest.mark.parametrize("topology", ["two_hop", "random", "knn_x"])
+def test_topology__that_compares_nothing_is_not_told_of_a_missing_index(
+    topology: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dsgrl.train.memory.EXACT_PRODUCTS", 0)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    small(augment="topology", topology=topology).fit(make_data("hetero"))
+    assert ("faiss" in caplog.text) == (topology == "knn_x")

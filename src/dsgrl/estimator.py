@@ -56,7 +56,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         augment: what is learned to make the views: "feature", "topology" or "both";
-            "auto": "topology" for heterogeneous graphs, else "feature".
+            "auto": "feature", for heterogeneous graphs a second graph.
         encoder: "gcn", "sage", "gin", or any module called as
             `(x, edge_index[, edge_weight])` that takes the columns of a view:
             `augment_channels`, or the input's own under "topology". It is copied.
@@ -71,9 +71,9 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         readout: how the nodes of a graph become one vector: "sum", "mean" or "max".
         augment_channels: width of an augmented view.
         augment_layers: layers of each feature augmenter.
-        topology: the second graph: "learned", or to compare it with, one that is not:
-            "random", "knn_x", "knn_ax" (similar features, similar neighbours'
-            features) or "two_hop".
+        topology: the second graph: "learned", or one that is not: "random", "knn_x",
+            "knn_ax" (similar features, similar neighbours' features) or "two_hop";
+            "auto": "learned" where `augment` says so, else "two_hop".
         topology_layers: layers of the GNN whose similarities are the learned edges.
         edges_per_node: the most learned edges per node, before both directions are
             taken together; None for every pair above the row's mean (small graphs).
@@ -144,7 +144,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         readout: ReadoutName = "sum",
         augment_channels: int = 256,
         augment_layers: int = 1,
-        topology: TopologyName = "learned",
+        topology: TopologyName | Literal["auto"] = "auto",
         topology_layers: int = 2,
         edges_per_node: int | None = 16,
         edge_multiplier: float | None = None,
@@ -273,7 +273,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _set_search(self, method: DSGRLMethod, graph: Graph) -> None:
         """Choose how learned edges are found in a graph of this size."""
-        if method.topology is not None:
+        if method.topology is not None and method.topology.compares:
             method.topology.search = pick_search(
                 self.candidates, graph, self.augment_channels
             )

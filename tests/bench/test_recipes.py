@@ -74,7 +74,9 @@ def test_recipe__of_the_paper_leaves_nothing_to_our_defaults(name: str) -> None:
         for key, value in merge(default_parameters(), load_recipe(name)).items()
         if value == "auto"
     }
-    assert left == OPEN
+    # Without a second graph it does not matter which one there would be.
+    unused = {"topology"} if "/feature/" in name else set()
+    assert left == OPEN | unused
 
 
 def test_recipes__there_is_one_for_every_number_of_the_paper() -> None:

@@ -40,9 +40,11 @@ class FixedTopology(Topology):
         if not limited and kind in ("random", "two_hop"):
             raise InputError(
                 f"topology={kind!r} with edges_per_node=None: expected a whole number, "
-                f"there are no similarities to be above the mean of"
+                f"there are no similarities to be above the mean of (or name "
+                f"topology='learned')"
             )
         self.kind = kind
+        self.compares = kind in ("knn_x", "knn_ax")
         self._made: tuple[Any, Adjacency | Relations] | None = None
 
     @torch.no_grad()
@@ -53,7 +55,7 @@ class FixedTopology(Topology):
         return self._made[1]
 
     def _connect(self, graph: Graph, h: Tensor) -> Adjacency:
-        if self.kind in ("knn_x", "knn_ax"):
+        if self.compares:
             return super()._connect(graph, h)
         pattern = self._look_up(graph, h)
         weight = torch.ones(pattern.col.numel(), device=h.device)
@@ -61,7 +63,7 @@ class FixedTopology(Topology):
 
     def represent(self, graph: Graph) -> Tensor:
         """Return the features, or the mean of the neighbours', rows of unit length."""
-        if self.kind not in ("knn_x", "knn_ax"):
+        if not self.compares:
             return torch.zeros(graph.num_nodes, 1, device=graph.adjacency.device)
         tables = graph.x if isinstance(graph.x, tuple) else (graph.x,)
         if self.kind == "knn_x":
@@ -79,7 +81,7 @@ class FixedTopology(Topology):
 
     def find_pairs(self, graph: Graph, h: Tensor) -> Tensor:
         """Return the pairs to connect, as (node, row) [2, E]."""
-        if self.kind in ("knn_x", "knn_ax"):
+        if self.compares:
             return super().find_pairs(graph, h)
         bounds = np.array(graph.bounds)
         counts = self.counts(graph)

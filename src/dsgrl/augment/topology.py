@@ -39,7 +39,12 @@ class Topology(nn.Module):
         keep_edges: keep the original edges among the new ones.
         refresh: training steps between two look-ups of the pairs.
         search: how pairs are found: "exact", or among candidates by "index" or "hops".
+
+    Attributes:
+        compares: whether pairs are compared at all.
     """
+
+    compares = True
 
     def __init__(
         self,

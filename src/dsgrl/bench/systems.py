@@ -119,7 +119,8 @@ def _dsgrl(
 
 
 def _edges(summary: str, topology: str) -> System:
-    return _dsgrl(summary, "topology", "random-t", levels=(NODE,), topology=topology)
+    levels = (NODE, HETERO)
+    return _dsgrl(summary, "topology", "random-t", levels=levels, topology=topology)
 
 
 def _baseline(

@@ -49,6 +49,7 @@ PLAIN: dict[str, Any] = {
 AUTO: dict[Level, dict[str, Any]] = {
     "node": {
         "augment": "feature",
+        "topology": "learned",
         "encoder": "gcn",
         "num_layers": 2,
         "norm": None,
@@ -61,6 +62,7 @@ AUTO: dict[Level, dict[str, Any]] = {
     },
     "graph": {
         "augment": "feature",
+        "topology": "learned",
         "encoder": "gin",
         "num_layers": 3,
         "norm": "batch",
@@ -70,14 +72,20 @@ AUTO: dict[Level, dict[str, Any]] = {
         **PLAIN,
     },
 }
-AUTO["hetero"] = {**AUTO["node"], "augment": "topology", "gain": 1.0, **PLAIN}
+AUTO["hetero"] = {
+    **AUTO["node"],
+    "augment": "topology",
+    "topology": "two_hop",
+    "gain": 1.0,
+    **PLAIN,
+}
 
 
 def resolve_auto(parameters: Mapping[str, Any], level: Level) -> dict[str, Any]:
     """Replace "auto" by what it stands for at this level."""
     standard = AUTO[level]
     if parameters["augment"] in ("topology", "both"):
-        standard = {**standard, **PLAIN}
+        standard = {**standard, **PLAIN, "topology": "learned"}
     chosen = {
         name: value
         for name, value in standard.items()

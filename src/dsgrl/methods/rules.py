@@ -81,7 +81,7 @@ RULES: dict[str, Rule] = {
     "augment_channels": COUNT,
     "augment_layers": COUNT,
     "topology_layers": COUNT,
-    "topology": _one_of(*get_args(TopologyName)),
+    "topology": _one_of("auto", *get_args(TopologyName)),
     "edges_per_node": _COUNT_OR_NONE,
     "edge_multiplier": (
         lambda value: value is None or (_is_number(value) and value > 0),
