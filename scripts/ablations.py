@@ -37,16 +37,15 @@ term on one. Wide augmenters and two views in the result pay on few of these.
 
 Does a learned second graph pay? Against simpler ones in the same place: not on Cora,
 where nodes two steps away do better, nor on debian, where they do as well and only the
-others are behind (one seed), nor on these whole graphs, where random edges do as well.
-For several types of nodes it is a point ahead of random edges and far ahead of nearest
-features, but nodes two steps away are nearly five points ahead of it on debian-hetero,
-in a third of the time, and less than one on IMDB (docs/RESULTS.md; one seed each);
-looking for learned edges among just those (`candidates="hops"`) is behind. Two steps
-away is to become the default there once more seeds say so. Against learned features
-(docs/RESULTS.md): a point or more ahead on Deezer, REDDIT-B and for several types, as
-much behind on Cora, CiteSeer and COLLAB, near elsewhere. So features stay the default
-for one type of nodes and for graphs, and a second graph is the default for several
-types.
+others are behind, nor on these whole graphs, where random edges do as well. For several
+types of nodes random edges do as well, too, nearest features are behind, and nodes two
+steps away are nearly six points ahead of it on debian-hetero, in a sixth of the time,
+and a third of a point on IMDB: with three seeds each, they are the default there.
+Learned features beside them (`augment="both"`) cost three points, looking for learned
+edges among just these nodes (`candidates="hops"`) gained nothing. Against learned
+features (docs/RESULTS.md): a point or more ahead on Deezer, REDDIT-B and for several
+types, as much behind on Cora, CiteSeer and COLLAB, near elsewhere. So features stay the
+default for one type of nodes and for graphs.
 
 """
 

@@ -36,7 +36,8 @@ from dsgrl.typing import InputError
 def test_parts__differ_from_the_default_where_they_are_said_to(
     level: Any, method: str
 ) -> None:
-    default = resolve_auto(default_parameters(), level)
+    augment = method.removeprefix("dsgrl-")
+    default = resolve_auto({**default_parameters(), "augment": augment}, level)
     for part in parts_of(level, method):
         check_parameters({**default_parameters(), **part.changes})
         for key, value in part.changes.items():
@@ -159,7 +160,7 @@ def test_render_ablations__of_several_scores_of_one_model__takes_the_first() -> 
     ]
     text = render_ablations(lines)
     assert "## Several types of nodes: the second graph" in text
-    assert "| *the default* | 56.0 |  |" in text
+    assert "| *the learned graph* | 56.0 |  |" in text
 
 
 def test_parts__every_row_has_a_name() -> None:

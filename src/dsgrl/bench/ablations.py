@@ -171,9 +171,14 @@ def parts_of(level: str, method: str = FEATURE) -> list[Part]:
 def render_ablations(lines: Sequence[Line]) -> str:
     """Write the tables, one per level and kind of change, in Markdown."""
     sections = []
-    for method, title, tables in (
-        (FEATURE, "{}", ((PARTS, "without"), (OPTIONS, "with"))),
-        (TOPOLOGY, "{}: the second graph", ((GRAPHS, "in its place"),)),
+    for method, title, base, tables in (
+        (FEATURE, "{}", "the default", ((PARTS, "without"), (OPTIONS, "with"))),
+        (
+            TOPOLOGY,
+            "{}: the second graph",
+            "the learned graph",
+            ((GRAPHS, "in its place"),),
+        ),
     ):
         scores = _scores(lines, method)
         for level, of_what in (
@@ -188,7 +193,7 @@ def render_ablations(lines: Sequence[Line]) -> str:
             sections.append(f"## {title.format(of_what)}\n")
             for parts, head in tables:
                 here = [part for part in parts if level in part.levels]
-                sections.append(_table(here, head, names, scores))
+                sections.append(_table(here, head, base, names, scores))
     return "\n".join(sections)
 
 
@@ -207,20 +212,21 @@ def _scores(
 def _table(
     parts: Sequence[Part],
     head: str,
+    base: str,
     names: Sequence[str],
     scores: Mapping[tuple[str, str], Mapping[int, float]],
 ) -> str:
     rows = [
         [head, *names, "mean change"],
         ["---"] * (len(names) + 2),
-        ["*the default*", *(_level(scores.get((n, DEFAULT), {})) for n in names), ""],
+        [f"*{base}*", *(_level(scores.get((n, DEFAULT), {})) for n in names), ""],
     ]
     for part in parts:
         label = ", ".join([DEFAULT, *(f"{k}={v}" for k, v in part.changes.items())])
         cells, changes = [], []
         for name in names:
-            base, other = (scores.get((name, key), {}) for key in (DEFAULT, label))
-            pairs = [other[seed] - base[seed] for seed in other if seed in base]
+            before, after = (scores.get((name, key), {}) for key in (DEFAULT, label))
+            pairs = [after[seed] - before[seed] for seed in after if seed in before]
             cells.append(_change(pairs))
             changes += [statistics.mean(pairs)] if pairs else []
         mean = f"{statistics.mean(changes):+.1f}" if changes else ""
