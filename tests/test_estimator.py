@@ -286,6 +286,7 @@ EFFECTS: dict[str, Any] = {
     "weight_decay": 0.5,
     "warmup_epochs": 9,
     "scaling": "none",
+    "structural_columns": 9,
     "random_state": 3,
 }
 
@@ -299,6 +300,8 @@ def test_parameter__has_an_effect(name: str, community_graph: Data) -> None:
     if name in ("batch_size", "readout"):
         halves = torch.arange(60).chunk(6)
         data = [community_graph.subgraph(half) for half in halves]
+    if name == "structural_columns":
+        data = Data(edge_index=community_graph.edge_index, num_nodes=60)
     base = {
         "augment": "both",
         "epochs": "auto",

@@ -95,6 +95,22 @@ def test_graphs__without_features_get_the_degree_profile(
     )
 
 
+def test_graphs__structural_columns_are_remembered(tmp_path: Path) -> None:
+    graphs = [
+        Data(edge_index=g.edge_index, num_nodes=g.num_nodes) for g in make_graphs()
+    ]
+    model = small(epochs=1, structural_columns=12).fit(graphs)
+    assert model.n_features_in_ == 12
+    z = model.transform(graphs)
+    model.save(tmp_path / "model")
+    again = DSGRL.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.transform(graphs), z)
+    # A model of five columns is not asked for more.
+    few = small(epochs=1).fit(graphs)
+    few.set_params(structural_columns=12)
+    assert few.transform(graphs).shape == z.shape
+
+
 def test_graphs__one_is_too_few_and_a_dataset_is_a_list() -> None:
     with pytest.raises(InputError, match="one graph: expected two or more"):
         small().fit(make_graphs((5,)))

@@ -77,8 +77,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         topology_layers: layers of the GNN whose similarities are the learned edges.
         edges_per_node: the most learned edges per node, before both directions are
             taken together; None for every pair above the row's mean (small graphs).
-        edge_multiplier: in the place of `edges_per_node`, so many edges per node as
-            make up this multiple of the graph's own.
+        edge_multiplier: instead, as many as make up this multiple of the graph's own.
         symmetric: learned edges go both ways.
         candidates: how learned edges are found: "exact" compares all pairs, "index"
             asks an approximate index (extra `scale`), "hops" looks around each node;
@@ -119,6 +118,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             leaves features as they are, "columns" scales unless they are 0/1 or
             sparse, "length" also lengthens all rows by one number if they are short;
             "auto": "length" for nodes of one kind under "feature", else "columns".
+        structural_columns: how many to make where there are no features: 5 of degrees,
+            then spectral ones (one graph: 69 by default) or one per degree (many: 5).
         device: "auto" (a GPU if there is one), "cpu", "cuda", ...
         random_state: same seed, same machine, same embeddings; None draws one.
         verbose: show a progress bar on a terminal.
@@ -176,6 +177,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         weight_decay: float | Literal["auto"] = "auto",
         warmup_epochs: int = 0,
         scaling: ScalingName | Literal["auto"] = "auto",
+        structural_columns: int | None = None,
         device: str = "auto",
         random_state: int | None = 0,
         verbose: bool = False,
@@ -222,6 +224,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.weight_decay = weight_decay
         self.warmup_epochs = warmup_epochs
         self.scaling = scaling
+        self.structural_columns = structural_columns
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -246,7 +249,9 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
         parameters = resolve_auto(parameters, level_of(data))
-        preparation, graph = Preparation.fit(data, parameters["scaling"])
+        preparation, graph = Preparation.fit(
+            data, parameters["scaling"], self.structural_columns
+        )
         if graph.num_rows < 2:
             given = "the graph has one node" if graph.ptr is None else "one graph"
             raise InputError(f"{given}: expected two or more to learn from")

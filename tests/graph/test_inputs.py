@@ -8,7 +8,11 @@ from torch_geometric.data import Data
 from dsgrl.graph import Adjacency, as_graph
 from dsgrl.graph.prepare import Preparation
 from dsgrl.graph.scaling import fit_scale
-from dsgrl.graph.structural import DEGREE_COLUMNS, structural_features
+from dsgrl.graph.structural import (
+    DEGREE_COLUMNS,
+    degree_features,
+    structural_features,
+)
 from dsgrl.typing import InputError
 
 
@@ -206,3 +210,24 @@ def test_scale__long_rows_and_rows_of_zeros_keep_their_length() -> None:
     many = fit_scale(torch.randn(300, 60), "length")
     assert many is not None
     assert many.deviation.mean() == pytest.approx(1.0, abs=0.1)
+
+
+def test_structural_features__as_many_as_asked_for(community_graph: Data) -> None:
+    adjacency = as_graph(community_graph).adjacency
+    wide = structural_features(adjacency, columns=60)
+    assert (wide.abs().sum(dim=0) > 0).all()
+    # Sixty nodes have no more than 58 of these coordinates.
+    assert not structural_features(adjacency, columns=80)[:, 63:].any()
+
+
+def test_degree_features__one_column_per_degree(tiny_graph: Data) -> None:
+    adjacency = as_graph(tiny_graph).adjacency
+    degree = adjacency.pattern.rowptr.diff().tolist()
+    x = degree_features(adjacency, columns=DEGREE_COLUMNS + 2)
+    torch.testing.assert_close(x[:, :DEGREE_COLUMNS], degree_features(adjacency))
+    assert x[:, DEGREE_COLUMNS:].tolist() == [
+        [1.0, 0.0] if d == 0 else [0.0, 1.0] for d in degree
+    ]
+    wide = degree_features(adjacency, columns=DEGREE_COLUMNS + 9)[:, DEGREE_COLUMNS:]
+    assert wide.argmax(dim=1).tolist() == degree
+    assert (wide.sum(dim=1) == 1).all()

@@ -149,7 +149,9 @@ def record_curve(
     rows: list[dict[str, float]] = []
     start = time.perf_counter()
     with seeded(seed), kept_memory():
-        preparation, graph = Preparation.fit(unlabelled(data), parameters["scaling"])
+        preparation, graph = Preparation.fit(
+            unlabelled(data), parameters["scaling"], parameters["structural_columns"]
+        )
         counts = [columns.count for columns in preparation.columns]
         method = build_dsgrl(
             parameters,

@@ -13,7 +13,7 @@ from dsgrl.graph.checks import check_features, edges_of
 from dsgrl.graph.graph import Graph
 from dsgrl.graph.hetero import as_hetero_graph
 from dsgrl.graph.relations import Schema
-from dsgrl.graph.structural import degree_profile, structural_features
+from dsgrl.graph.structural import degree_features, structural_features
 from dsgrl.typing import InputError, Level
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def as_graph(
         data: a `torch_geometric.data.Data` with `edge_index`, optionally `x` (dense
             or torch-sparse) and `edge_weight`; a list or dataset of them; or a
             `HeteroData`.
-        structural_columns: how many columns to make if there is no `x`.
+        structural_columns: how many columns to make if there is no `x`, five or more.
         schema: the types and relations to expect of a `HeteroData`.
 
     Raises:
@@ -66,7 +66,7 @@ def as_graph(
     """
     level = level_of(data)
     if level == "graph":
-        return _many(list(data))
+        return _many(list(data), structural_columns)
     if level == "hetero":
         return as_hetero_graph(data, schema)
     num_nodes = _count_nodes(data)
@@ -93,7 +93,7 @@ def as_graph(
     )
 
 
-def _many(graphs: list[Any]) -> Graph:
+def _many(graphs: list[Any], structural_columns: int | None) -> Graph:
     """Hold many graphs side by side: one block-diagonal matrix."""
     with_x = sum(getattr(g, "x", None) is not None for g in graphs)
     if 0 < with_x < len(graphs):
@@ -122,12 +122,13 @@ def _many(graphs: list[Any]) -> Graph:
         edge_attr=_all_or_none("edge_attr", attributes),
     )
     if not with_x:
-        x = degree_profile(adjacency)
+        make_features = partial(degree_features, columns=structural_columns)
+        x = make_features(adjacency)
         logger.warning(
             "the graphs have no node features: using %d columns of the degree profile",
             x.size(1),
         )
-        return Graph(x, adjacency, degree_profile, ptr)
+        return Graph(x, adjacency, make_features, ptr)
     widths = {g.x.shape[1] if g.x.dim() == 2 else None for g in graphs}
     if len(widths) > 1:
         raise InputError(

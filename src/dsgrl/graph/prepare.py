@@ -65,10 +65,12 @@ class Preparation:
     num_nodes: int
 
     @classmethod
-    def fit(cls, data: Any, scaling: ScalingName) -> tuple["Preparation", Graph]:
+    def fit(
+        cls, data: Any, scaling: ScalingName, structural_columns: int | None = None
+    ) -> tuple["Preparation", Graph]:
         """Check training data, measure its columns and scale them."""
         level = level_of(data)
-        graph = as_graph(data)
+        graph = as_graph(data, structural_columns=structural_columns)
         schema = (
             graph.adjacency.schema if isinstance(graph.adjacency, Relations) else None
         )

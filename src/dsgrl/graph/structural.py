@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from dsgrl.graph.adjacency import Adjacency
@@ -30,7 +31,8 @@ def structural_features(adjacency: Adjacency, columns: int | None = None) -> Ten
     """
     num_nodes = adjacency.shape[0]
     matrix = to_scipy(adjacency.normalized("gcn"))
-    rank = max(0, min(STRUCTURAL_COLUMNS, num_nodes - 2))
+    wanted = max(STRUCTURAL_COLUMNS, (columns or 0) - DEGREE_COLUMNS)
+    rank = max(0, min(wanted, num_nodes - 2))
     profile = degree_profile(adjacency).numpy()
     spectral = _leading_vectors(matrix, rank)
     width = DEGREE_COLUMNS + rank if columns is None else columns
@@ -46,6 +48,24 @@ def to_scipy(adjacency: Adjacency) -> sp.csr_matrix:
     pattern = adjacency.pattern
     arrays = (t.cpu().numpy() for t in (adjacency.value, pattern.col, pattern.rowptr))
     return sp.csr_matrix(tuple(arrays), shape=adjacency.shape)
+
+
+def degree_features(adjacency: Adjacency, columns: int | None = None) -> Tensor:
+    """Describe every node by degrees alone, which mean the same in every graph.
+
+    The five columns of `degree_profile`, then one for every degree: 1 for the nodes
+    that have it, or, in the last, as many neighbours or more.
+
+    Args:
+        adjacency: the graphs [N, N].
+        columns: how many columns in all; by default the first five.
+    """
+    profile = degree_profile(adjacency)
+    more = 0 if columns is None else columns - DEGREE_COLUMNS
+    if more <= 0:
+        return profile
+    degree = adjacency.pattern.rowptr.diff().long().clamp_max(more - 1).cpu()
+    return torch.cat([profile, F.one_hot(degree, more).float()], dim=1)
 
 
 def degree_profile(adjacency: Adjacency) -> Tensor:

@@ -72,6 +72,10 @@ RULES: dict[str, Rule] = {
     "aggregate": _one_of(*get_args(AggregateName)),
     "invariance": _one_of(*get_args(InvarianceName)),
     "regularizer": _one_of(*get_args(RegularizerName)),
+    "structural_columns": (
+        lambda value: value is None or _is_count(value, 5),
+        "a whole number from 5, or None",
+    ),
     "scaling": _one_of("auto", *get_args(ScalingName)),
     "unit_rows": _one_of(False, True),
     "standardize": _one_of("auto", False, True),

@@ -189,7 +189,9 @@ def embed(
         change = PROGRAM_DATA.get(gap.dataset)
     if change is not None:
         data = change(data)
-    preparation, graph = Preparation.fit(data, config["scaling"])
+    preparation, graph = Preparation.fit(
+        data, config["scaling"], config["structural_columns"]
+    )
     counts = [columns.count for columns in preparation.columns]
     options = {name: config[name] for name in TRAINING}
     with seeded(config["random_state"]), kept_memory():
