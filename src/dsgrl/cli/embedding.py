@@ -75,8 +75,8 @@ def embed(
     augment: Annotated[
         Literal["auto", "feature", "topology", "both"],
         typer.Option(
-            help="What is learned to make the views; auto: topology for several types "
-            "of nodes, else feature."
+            help="What is learned to make the views; auto: feature; several types of "
+            "nodes get a graph of those two steps away instead.",
         ),
     ] = "auto",
     dim: Annotated[
