@@ -135,7 +135,7 @@ def _likeliest(
     key |= unlikely.astype(np.uint64) << np.uint64(12)
     key |= (lot * LOTS).astype(np.uint64)
     order = np.argsort(key)
-    row = row[order]
+    ends, row = ends[order], row[order]
     place = np.arange(row.size) - np.searchsorted(row, row)
-    order = order[place < most[row]]
-    return np.stack([ends[order], row[place < most[row]]])
+    kept = place < most[row]
+    return np.stack([ends[kept], row[kept]])
