@@ -11,8 +11,8 @@ HEAD = """# What each part is worth
 The default (`augment="feature"`, `epochs="auto"`, nothing tuned), and the same with one
 part taken out or put in. Scores are means over the splits (nodes: ten 5/15/80 splits;
 graphs: the ten public folds), in percent; a change is that against the default of the
-same seed, mean ± deviation over the seeds. Computed by `scripts/ablations.py` from
-`results/ablations.jsonl`, which
+same seed, mean ± deviation over the seeds (one seed where there is no ±). Computed by
+`scripts/ablations.py` from `results/ablations.jsonl`, which
 
 ```
 dsgrl bench ablations --methods dsgrl-feature,dsgrl-topology --seeds 0,1,2 \\
@@ -35,17 +35,20 @@ whole graphs, what stands around the loss (all layers in the result, batch norm,
 is worth more than any term of it; the covariance term pays on all four, the invariance
 term on one. Wide augmenters and two views in the result pay on few of these.
 
-Does a learned second graph pay? Against simpler ones in the same place: not on Cora,
-where nodes two steps away do better, nor on debian, where they do as well and only the
-others are behind, nor on these whole graphs, where random edges do as well. For several
-types of nodes random edges do as well, too, nearest features are behind, and nodes two
-steps away are nearly six points ahead of it on debian-hetero, in a sixth of the time,
-and a third of a point on IMDB: with three seeds each, they are the default there.
-Learned features beside them (`augment="both"`) cost three points, looking for learned
-edges among just these nodes (`candidates="hops"`) gained nothing. Against learned
-features (docs/RESULTS.md): a point or more ahead on Deezer, REDDIT-B and for several
-types, as much behind on Cora, CiteSeer and COLLAB, near elsewhere. So features stay the
-default for one type of nodes and for graphs.
+Does a learned second graph pay? Against simpler ones in the same place: hardly. The
+nodes two steps away do as well (debian) or better on every graph of one type, for a
+quarter to a tenth of the time; random edges do as well on all but debian, so that much
+of the gain is training against any second graph. Nearest features win two points on
+CiteSeer and lose seven on debian. On whole graphs no second graph stands out. For
+several types of nodes those two steps away are nearly six points ahead of the learned
+graph on debian-hetero, in a sixth of the time, and a third of a point on IMDB, with
+three seeds each: they are the default there, though on IMDB nearest features do better
+still (one seed), which on debian-hetero cost ten points. Learned features beside them
+(`augment="both"`) cost three points and two, and looking for learned edges among just
+these nodes (`candidates="hops"`) ended behind the learned graph (docs/RESULTS.md).
+Against learned features, also there: a point or more ahead on Deezer, REDDIT-B and for
+several types, as much behind on Cora, CiteSeer and COLLAB, near elsewhere. So features
+stay the default for one type of nodes and for graphs.
 
 """
 

@@ -240,7 +240,7 @@ def _level(scores: Mapping[int, float]) -> str:
 
 
 def _change(pairs: Sequence[float]) -> str:
-    """Mean over the seeds, and their deviation."""
-    if not pairs:
-        return ""
+    """Mean over the seeds, and their deviation if there are several."""
+    if len(pairs) < 2:
+        return "".join(f"{pair:+.1f}" for pair in pairs)
     return f"{statistics.mean(pairs):+.1f} ± {statistics.pstdev(pairs):.1f}"
