@@ -428,7 +428,7 @@ def test_storage__any_url_of_optuna(
     [
         ({"method": "random-f"}, "cannot be tuned, expected one of dsgrl-feature"),
         ({"method": "raw"}, "cannot be tuned"),
-        ({"method": "random-cca-ssg"}, "topology-two-hop, cca-ssg"),
+        ({"method": "random-cca-ssg"}, "topology-none, cca-ssg"),
         (
             {"method": "cca-ssg", "settings": {"augment": "feature"}},
             "expected a parameter of cca-ssg",

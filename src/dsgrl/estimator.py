@@ -72,8 +72,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         augment_channels: width of an augmented view.
         augment_layers: layers of each feature augmenter.
         topology: the second graph: "learned", or one that is not: "random", "knn_x",
-            "knn_ax" (similar features, similar neighbours' features) or "two_hop";
-            "auto": "learned" where `augment` says so, else "two_hop".
+            "knn_ax" (similar features, similar neighbours'), "two_hop", or "none" (all
+            alone); "auto": "learned" where `augment` says so, else "two_hop".
         topology_layers: layers of the GNN whose similarities are the learned edges.
         edges_per_node: the most learned edges per node, before both directions are
             taken together; None for every pair above the row's mean (small graphs).

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Level = Literal["node", "graph", "hetero"]
 AugmentName = Literal["feature", "topology", "both"]
 SimilarityName = Literal["cosine", "inner"]
-TopologyName = Literal["learned", "random", "knn_x", "knn_ax", "two_hop"]
+TopologyName = Literal["learned", "random", "knn_x", "knn_ax", "two_hop", "none"]
 CandidatesName = Literal["auto", "exact", "index", "hops"]
 EncoderName = Literal["gcn", "sage", "gin"]
 NormName = Literal["batch", "layer"]

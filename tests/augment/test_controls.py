@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
+from dsgrl import DSGRL
 from dsgrl.augment import FixedTopology
 from dsgrl.augment.walks import _thinned
 from dsgrl.graph import Adjacency, Graph, Relations, as_graph
@@ -14,7 +15,7 @@ from dsgrl.graph.structural import to_scipy
 from dsgrl.typing import InputError, TopologyName
 from samples import LEVELS, make_data, make_graphs, pairs_of, permute
 
-KINDS: tuple[TopologyName, ...] = ("random", "knn_x", "knn_ax", "two_hop")
+KINDS: tuple[TopologyName, ...] = ("random", "knn_x", "knn_ax", "two_hop", "none")
 kinds = pytest.mark.parametrize("kind", KINDS)
 levels = pytest.mark.parametrize("level", LEVELS)
 K = 3
@@ -230,6 +231,26 @@ def test_control__without_similarities_needs_a_limit(kind: TopologyName) -> None
         FixedTopology(kind, edges_per_node=None)
     FixedTopology(kind, edges_per_node=None, edge_multiplier=1.0)
     FixedTopology("knn_x", edges_per_node=None)
+
+
+@levels
+def test_none__a_node_sees_its_own_features_only(level: str) -> None:
+    graph = held(level)
+    made = FixedTopology("none", edges_per_node=None)(graph)
+    assert [block.num_edges for block in blocks_of(graph, made)] == [0] * (
+        len(graph.bounds) - 1
+    )
+
+
+def test_none__second_view_does_not_depend_on_other_nodes() -> None:
+    data = make_data("node")
+    model = DSGRL(augment="topology", topology="none", out_channels=4, epochs=1)
+    before = model.fit_transform(data)
+    data.x[1:] += 1.0
+    after = model.transform(data)
+    # The first view has edges, the second is node 0 alone.
+    np.testing.assert_allclose(after[0, 4:], before[0, 4:], rtol=1e-5, atol=1e-6)
+    assert not np.allclose(after[0, :4], before[0, :4], rtol=1e-2)
 
 
 def star(leaves: int) -> Graph:

@@ -5,6 +5,7 @@ random     k nodes drawn once, whatever they are
 knn_x      the k nodes with the most similar features
 knn_ax     the k nodes whose neighbours have the most similar features
 two_hop    the k nodes that most two-step walks lead to
+none       none: every node is alone with its own features
 =========  ==================================================================
 
 They differ from the learned graph in what they call similar, in nothing else.
@@ -27,7 +28,7 @@ class FixedTopology(Topology):
     """A graph that is given by the data, or by chance.
 
     Args:
-        kind: "random", "knn_x", "knn_ax" or "two_hop".
+        kind: "random", "knn_x", "knn_ax", "two_hop" or "none".
         **options: see `Topology`.
 
     Raises:
@@ -83,6 +84,8 @@ class FixedTopology(Topology):
         """Return the pairs to connect, as (node, row) [2, E]."""
         if self.compares:
             return super().find_pairs(graph, h)
+        if self.kind == "none":
+            return torch.empty(2, 0, dtype=torch.long, device=h.device)
         bounds = np.array(graph.bounds)
         counts = self.counts(graph)
         if self.kind == "random":

@@ -83,6 +83,7 @@ GRAPHS = (
     Part("nearest by features", {"topology": "knn_x"}, ALL_LEVELS),
     Part("nearest by neighbours' features", {"topology": "knn_ax"}, ALL_LEVELS),
     Part("two steps away", {"topology": "two_hop"}, ALL_LEVELS),
+    Part("no edges: nodes alone", {"topology": "none"}, ALL_LEVELS),
     Part("the graph's own edges as well", {"keep_edges": True}, ALL_LEVELS),
     Part("training", {"epochs": 0}, ALL_LEVELS),
 )

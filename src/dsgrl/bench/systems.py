@@ -158,6 +158,7 @@ SYSTEMS: dict[str, System] = {
     "topology-knn-x": _edges("nearest neighbours by X in place of them", "knn_x"),
     "topology-knn-ax": _edges("nearest neighbours by AX in place of them", "knn_ax"),
     "topology-two-hop": _edges("two steps on the graph in place of them", "two_hop"),
+    "topology-none": _edges("nodes alone, without edges, in place of them", "none"),
     "cca-ssg": _cca_ssg("random views, decorrelated", "random-cca-ssg"),
     "random-cca-ssg": _cca_ssg("cca-ssg untrained", epochs=0),
     "raw": System(
