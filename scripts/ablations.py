@@ -41,18 +41,18 @@ nodes two steps away do as well or better on every graph of one type, for a quar
 tenth of the time; random edges do as well on all but debian. Nearest features win two
 points on CiteSeer and lose seven on debian. Best on average is no second graph at all
 (`topology="none"`): one view of a node among its neighbours, one of the node alone. It
-is ahead of learned features, the default, on CS (94.4 against 92.4), Photo (93.3, 92.0)
-and debian (76.0, 74.1), and a point behind on Cora, CiteSeer and DBLP. On whole graphs
-no second graph stands out. For several types of nodes those two steps away are nearly
-six points ahead of the learned graph on debian-hetero, in a sixth of the time, and a
-third of a point on IMDB, with three seeds each: they are the default there, though on
-IMDB nearest features do better still (one seed), which on debian-hetero cost ten
-points. Learned features beside them (`augment="both"`) cost three points and two, and
-looking for learned edges among just these nodes (`candidates="hops"`) ended behind the
-learned graph (docs/RESULTS.md). Against learned features, also there: a point or more
-ahead on Deezer, REDDIT-B and for several types, as much behind on Cora, CiteSeer and
-COLLAB, near elsewhere. So features stay the default for one type of nodes and for
-graphs.
+is ahead of learned features, the default, on CS (94.4 against 92.4), Photo (93.3,
+92.0), Deezer (61.2, 58.6) and debian (76.0, 74.1), near on GitHub, and a point behind
+on Cora, CiteSeer and DBLP (docs/RESULTS.md). On whole graphs no second graph stands
+out. For several types of nodes those two steps away are nearly six points ahead of the
+learned graph on debian-hetero, in a sixth of the time, and a third of a point on IMDB,
+with three seeds each: they are the default there, though on IMDB nearest features do
+better still (one seed), which on debian-hetero cost ten points. Learned features beside
+them (`augment="both"`) cost three points and two, and looking for learned edges among
+just these nodes (`candidates="hops"`) ended behind the learned graph (docs/RESULTS.md).
+Against learned features, also there: a point or more ahead on Deezer, REDDIT-B and for
+several types, as much behind on Cora, CiteSeer and COLLAB, near elsewhere. So features
+stay the default for one type of nodes and for graphs.
 
 """
 
