@@ -118,9 +118,15 @@ def _dsgrl(
     )
 
 
-def _edges(summary: str, topology: str) -> System:
-    levels = (NODE, HETERO)
-    return _dsgrl(summary, "topology", "random-t", levels=levels, topology=topology)
+def _edges(summary: str, topology: str, *controls: str, **fixed: Any) -> System:
+    return _dsgrl(
+        summary,
+        "topology",
+        *controls,
+        levels=(NODE, HETERO),
+        topology=topology,
+        **fixed,
+    )
 
 
 def _baseline(
@@ -154,11 +160,22 @@ SYSTEMS: dict[str, System] = {
     "random-f": _dsgrl("dsgrl-feature untrained", "feature", epochs=0),
     "random-t": _dsgrl("dsgrl-topology untrained", "topology", epochs=0),
     "random-both": _dsgrl("dsgrl-both untrained", "both", epochs=0),
-    "topology-random": _edges("random edges in place of learned ones", "random"),
-    "topology-knn-x": _edges("nearest neighbours by X in place of them", "knn_x"),
-    "topology-knn-ax": _edges("nearest neighbours by AX in place of them", "knn_ax"),
-    "topology-two-hop": _edges("two steps on the graph in place of them", "two_hop"),
-    "topology-none": _edges("nodes alone, without edges, in place of them", "none"),
+    "topology-random": _edges(
+        "random edges in place of learned ones", "random", "random-t"
+    ),
+    "topology-knn-x": _edges(
+        "nearest neighbours by X in place of them", "knn_x", "random-t"
+    ),
+    "topology-knn-ax": _edges(
+        "nearest neighbours by AX in place of them", "knn_ax", "random-t"
+    ),
+    "topology-two-hop": _edges(
+        "two steps on the graph in place of them", "two_hop", "random-two-hop"
+    ),
+    "random-two-hop": _edges("topology-two-hop untrained", "two_hop", epochs=0),
+    "topology-none": _edges(
+        "nodes alone, without edges, in place of them", "none", "random-t"
+    ),
     "cca-ssg": _cca_ssg("random views, decorrelated", "random-cca-ssg"),
     "random-cca-ssg": _cca_ssg("cca-ssg untrained", epochs=0),
     "raw": System(
