@@ -19,10 +19,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dsgrl import DSGRL, estimator, evaluate
+from dsgrl import DSGRL, evaluate
 from dsgrl.evaluate import protocol_splits
 from dsgrl.graph import propagate
 from dsgrl.graph.datasets import load_dataset
+from dsgrl.methods import build as building
 from dsgrl.methods import dsgrl as paper
 from dsgrl.methods.build import build_dsgrl
 from dsgrl.methods.dsgrl import DSGRLMethod
@@ -198,7 +199,7 @@ def slow(factor: float) -> Patch:
         return original_adam(groups, lr, **options)
 
     stack = contextlib.ExitStack()
-    stack.enter_context(mock.patch.object(estimator, "build_dsgrl", build))
+    stack.enter_context(mock.patch.object(building, "build_dsgrl", build))
     stack.enter_context(mock.patch.object(torch.optim, "Adam", adam))
     return stack
 
@@ -225,7 +226,7 @@ def _as(kind: type[DSGRLMethod]) -> Patch:
         method.__class__ = kind
         return method
 
-    return mock.patch.object(estimator, "build_dsgrl", build)
+    return mock.patch.object(building, "build_dsgrl", build)
 
 
 class Cure(NamedTuple):
@@ -268,7 +269,7 @@ def run(
     for seed in seeds:
         for cure in cures:
             with CURES[cure].patch():
-                model = DSGRL(random_state=seed)
+                model = DSGRL(augment="feature", random_state=seed)
                 z: Any = model.fit_transform(data)
             score = evaluate(z, y, splits=splits)
             yield {

@@ -51,8 +51,9 @@ def scale_table() -> str:
 # Columns of the table of defaults: a method and its title.
 SYSTEMS = {
     "raw": "raw features",
-    "random-f": "untrained",
-    "dsgrl-feature": "feature (default)",
+    "random-none": "untrained",
+    "topology-none": "alone (default)",
+    "dsgrl-feature": "feature",
     "dsgrl-topology": "topology",
     "dsgrl-both": "both",
     "cca-ssg": "CCA-SSG (tuned)",

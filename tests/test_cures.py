@@ -11,11 +11,17 @@ from loading import load_script
 from samples import make_data
 
 script = load_script("cures")
+SMALL: dict[str, Any] = {
+    "augment": "feature",
+    "out_channels": 6,
+    "augment_channels": 8,
+    "epochs": 4,
+}
 
 
 def embed(level: str) -> Any:
     # Some batches of graphs, and enough rounds for a rate or a weight to tell.
-    model = DSGRL(out_channels=6, augment_channels=8, epochs=4, batch_size=4, lr=0.01)
+    model = DSGRL(**SMALL, batch_size=4, lr=0.01)
     return model.fit_transform(make_data(level))
 
 
@@ -38,7 +44,7 @@ def test_cure__changes_the_result_and_leaves_nothing_behind(
 @pytest.mark.parametrize("level", ["node", "graph"])
 def test_bent__by_one_learns_as_the_default_with_its_dropped_edges(level: str) -> None:
     def losses() -> list[float]:
-        model = DSGRL(out_channels=6, augment_channels=8, epochs=4, dropout=0.0)
+        model = DSGRL(**SMALL, dropout=0.0)
         return [row["loss"] for row in model.fit(make_data(level)).history_]
 
     plain = losses()

@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
 from dsgrl import DSGRL
+from dsgrl.methods import build
 from dsgrl.train import DivergenceError
 from dsgrl.typing import FloatArray, InputError
 
@@ -205,7 +206,8 @@ def test_epochs_zero__is_the_untrained_model(community_graph: Data) -> None:
 
 
 def test_history__has_terms_and_spread_of_every_epoch(community_graph: Data) -> None:
-    model = small(epochs="auto", max_epochs=10, orthogonality_weight=0.1)
+    weight = {"augment": "feature", "orthogonality_weight": 0.1}
+    model = small(epochs="auto", max_epochs=10, **weight)
     history = model.fit(community_graph).history_
     assert [row["epoch"] for row in history] == list(range(11))
     terms = {"loss", "invariance", "variance", "covariance", "orthogonality"}
@@ -218,12 +220,19 @@ def test_history__has_terms_and_spread_of_every_epoch(community_graph: Data) -> 
 
 
 def test_views__are_the_learned_features(community_graph: Data) -> None:
-    model = small().fit(community_graph)
+    model = small(augment="feature").fit(community_graph)
     view1, view2 = model.views(community_graph)
     assert view1.x.shape == (60, 6)
     assert not torch.allclose(view1.x, view2.x)
     assert view1.edge_index.shape == community_graph.edge_index.shape
     assert (view1.edge_weight == 1).all()
+
+
+def test_views__by_default_the_graph_and_the_nodes_alone(community_graph: Data) -> None:
+    view1, view2 = small().fit(community_graph).views(community_graph)
+    torch.testing.assert_close(view1.x, view2.x)
+    assert view1.edge_index.shape == community_graph.edge_index.shape
+    assert view2.edge_index.shape == (2, 0)
 
 
 def test_views__have_the_learned_edges(community_graph: Data) -> None:
@@ -264,9 +273,11 @@ EFFECTS: dict[str, Any] = {
     "refresh": 1,
     "dropout": 0.1,
     "edge_drop": 0.5,
+    "feature_drop": 0.5,
     "feature_mask": 0.5,
     "gain": 2.0,
     "aggregate": "mean",
+    "smoothing": 1,
     "invariance": "frobenius",
     "regularizer": "orthogonality",
     "invariance_weight": 9.0,
@@ -277,6 +288,7 @@ EFFECTS: dict[str, Any] = {
     "standardize": True,
     "epochs": 7,
     "max_epochs": 15,
+    "tolerance": 0.0,
     "patience": 10,
     "check_every": 3,
     "holdout": 0.3,
@@ -389,7 +401,7 @@ class Wrapped(nn.Module):
 def test_injected_encoder__fits_and_is_asked_for_again(
     community_graph: Data, tmp_path: Path
 ) -> None:
-    model = small(encoder=Wrapped()).fit(community_graph)
+    model = small(augment="feature", encoder=Wrapped()).fit(community_graph)
     z = model.transform(community_graph)
     assert z.shape == (60, 6)
     model.save(tmp_path / "model")
@@ -428,7 +440,7 @@ def test_fit__a_failed_fit_leaves_the_model_as_it_was(community_graph: Data) -> 
 def test_injected_encoder__is_copied_not_trained(community_graph: Data) -> None:
     encoder = Wrapped()
     before = encoder.conv.lin.weight.detach().clone()
-    model = small(encoder=encoder)
+    model = small(augment="feature", encoder=encoder)
     first = model.fit_transform(community_graph)
     assert torch.equal(encoder.conv.lin.weight, before)
     np.testing.assert_array_equal(model.fit_transform(community_graph), first)
@@ -453,7 +465,7 @@ class WeightLast(nn.Module):
 
 
 def test_injected_encoder__gets_weights_by_name(community_graph: Data) -> None:
-    z = small(encoder=WeightLast()).fit_transform(community_graph)
+    z = small(augment="feature", encoder=WeightLast()).fit_transform(community_graph)
     assert z.shape == (60, 6)
 
 
@@ -472,6 +484,20 @@ def test_fit__numpy_numbers_are_numbers(community_graph: Data, tmp_path: Path) -
     )
     model.fit(community_graph).save(tmp_path / "model")
     assert DSGRL.load(tmp_path / "model").out_channels == 4
+
+
+def test_load__keeps_what_auto_stood_for(
+    community_graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = small().fit(community_graph)
+    model.save(tmp_path / "model")
+    monkeypatch.setitem(build.AUTO["node"], "augment", "feature")
+    monkeypatch.setitem(build.AUTO["node"], "num_layers", 5)
+    loaded = DSGRL.load(tmp_path / "model")
+    assert loaded.chosen_ == model.chosen_
+    assert loaded.get_params() == model.get_params()
+    z = loaded.transform(community_graph)
+    np.testing.assert_array_equal(z, model.transform(community_graph))
 
 
 def test_load__on_another_device_than_it_was_trained_on(

@@ -14,7 +14,8 @@ from dsgrl.methods import METHODS, PLAIN, Baseline
 
 GOLDEN = json.loads((Path(__file__).parent / "golden/methods.json").read_text())
 CASES: dict[str, dict[str, Any]] = {
-    "auto": dict.fromkeys(PLAIN, "auto"),
+    "auto": {"augment": "auto", **dict.fromkeys(PLAIN, "auto")},
+    "feature": dict.fromkeys(PLAIN, "auto"),
     "gcn": {"encoder": "gcn"},
     "sage": {"encoder": "sage"},
     "gin": {"encoder": "gin"},
@@ -42,7 +43,8 @@ def golden_value(case: str) -> dict[str, float]:
         parameters = {**baseline_parameters(method), **SHORT}
         z, history, _ = fit_baseline(method, golden_graph(), parameters)
     else:
-        model = DSGRL(**SHORT, augment_channels=6, gain=1.0, **{**PLAIN, **CASES[case]})
+        base = {"augment": "feature", "augment_channels": 6, "gain": 1.0, **PLAIN}
+        model = DSGRL(**SHORT, **{**base, **CASES[case]})
         z, history = model.fit_transform(golden_graph()), model.history_
     return {
         "loss": history[-1]["loss"],

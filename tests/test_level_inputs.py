@@ -162,7 +162,7 @@ def attributed(level: str, scale: float = 1.0) -> Any:
 def test_edge_attributes__reach_a_module_that_takes_them(
     level: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model = small(encoder=WithAttributes()).fit(attributed(level))
+    model = small(augment="feature", encoder=WithAttributes()).fit(attributed(level))
     assert "edge_attr" not in caplog.text
     one, other = (model.transform(attributed(level, scale)) for scale in (1.0, 5.0))
     assert not np.allclose(one, other)
@@ -196,10 +196,11 @@ def test_edge_attributes__missing_in_unseen_data_are_zeros(tmp_path: Path) -> No
 def test_edge_attributes__are_ignored_otherwise_and_the_user_is_told(
     level: str, encoder: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
+    options = {"augment": "feature", "encoder": encoder}
     with caplog.at_level(logging.WARNING):
-        without = small(encoder=encoder).fit_transform(make_data(level))
+        without = small(**options).fit_transform(make_data(level))
         assert "edge_attr" not in caplog.text
-        with_attributes = small(encoder=encoder).fit_transform(attributed(level))
+        with_attributes = small(**options).fit_transform(attributed(level))
     assert caplog.text.count("edge_attr is ignored") == 1
     np.testing.assert_array_equal(with_attributes, without)
 

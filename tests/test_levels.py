@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from dsgrl import DSGRL
 from dsgrl.augment import FixedTopology, TopologyAugmenter
 from dsgrl.graph import Graph, Relations
 from dsgrl.methods import PLAIN
+from dsgrl.typing import InputError
 from samples import (
     AUGMENTS,
     LEVELS,
@@ -54,7 +56,7 @@ def assert_alike(one: Any, other: Any) -> None:
 
 def method_and_graph(data: Any, **changes: Any) -> tuple[Any, Graph]:
     """The untrained method, in training mode, and what it sees of the data."""
-    model = small(epochs=0, dropout=0.0, **changes).fit(data)
+    model = small(epochs=0, **{**changes, "dropout": 0.0}).fit(data)
     return model.method_.train(), model.preparation_.apply(data)
 
 
@@ -344,13 +346,39 @@ def test_symmetric__off_keeps_one_direction(level: str) -> None:
                 assert part.pattern.rowptr.diff().max() <= 3
 
 
+@pytest.mark.parametrize("augment", ["auto", "feature", "both"])
+def test_smoothing__adds_what_is_n_steps_around(augment: str) -> None:
+    data = make_data("node")
+    plain = small(augment=augment, smoothing=0).fit(data)
+    z = torch.as_tensor(plain.transform(data))
+    adjacency = plain.preparation_.apply(data).adjacency.normalized("gcn").to_dense()
+    for steps in (1, 2, 3):
+        smoothed = small(augment=augment, smoothing=steps).fit_transform(data)
+        expected = z + torch.linalg.matrix_power(adjacency, steps) @ z
+        torch.testing.assert_close(torch.as_tensor(smoothed), expected)
+
+
+@pytest.mark.parametrize("level", ["graph", "hetero"])
+def test_smoothing__is_refused_where_there_is_no_one_graph(level: str) -> None:
+    with pytest.raises(InputError, match="smoothing=2: expected 0"):
+        small(smoothing=2).fit(make_data(level))
+
+
 @pytest.mark.parametrize("level", LEVELS)
-def test_augment__by_default_features__and_a_graph_for_several_types(
+def test_augment__by_default_a_second_graph__and_features_for_many_graphs(
     level: str,
 ) -> None:
     method = DSGRL(epochs=0).fit(make_data(level)).method_
-    assert (method.topology is not None) == (level == "hetero")
-    assert (method.features is not None) == (level != "hetero")
+    assert (method.topology is not None) == (level != "graph")
+    assert (method.features is not None) == (level == "graph")
+
+
+def test_augment__by_default_features_where_nodes_have_none_of_their_own() -> None:
+    data = make_data("node")
+    data = Data(edge_index=data.edge_index, num_nodes=data.num_nodes)
+    model = DSGRL(epochs=0).fit(data)
+    assert model.method_.features is not None
+    assert model.chosen_["augment"] == "feature"
 
 
 @pytest.mark.parametrize(
@@ -363,13 +391,15 @@ def test_augment__by_default_features__and_a_graph_for_several_types(
         ({"augment": "both", "topology": "two_hop"}, FixedTopology),
     ],
 )
+@pytest.mark.parametrize(("level", "own"), [("node", "none"), ("hetero", "two_hop")])
 def test_topology__is_learned_where_augment_says_so(
-    named: dict[str, str], kind: type
+    level: str, own: str, named: dict[str, str], kind: type
 ) -> None:
-    method = DSGRL(epochs=0, **named).fit(make_data("hetero")).method_
+    model = DSGRL(epochs=0, **named).fit(make_data(level))
+    method = model.method_
     assert type(method.topology) is kind
     if kind is FixedTopology:
-        assert method.topology.kind == "two_hop"
+        assert method.topology.kind == named.get("topology", own)
 
 
 @pytest.mark.parametrize("topology", ["two_hop", "random", "knn_x"])

@@ -58,12 +58,17 @@ class FakeModel:
         epochs: int = self.parameters["epochs"]
         return epochs
 
+    @property
+    def dropout(self) -> float:
+        dropout = self.parameters["dropout"]
+        return 0.5 if dropout == "auto" else float(dropout)
+
     def fit_transform(self, data: Data) -> Any:
         assert "y" not in data
         FakeModel.fitted.append(self)
         generator = torch.Generator().manual_seed(int(1e6 * self.parameters["lr"]))
         noise = torch.randn(data.x.shape, generator=generator)
-        return (data.x + self.parameters["dropout"] * 5 * noise).numpy()
+        return (data.x + self.dropout * 5 * noise).numpy()
 
 
 def nearest_mean(z: Any, y: Any, *, splits: list[Split], metric: str) -> Any:
@@ -278,7 +283,7 @@ def test_search__bad_trials_are_given_up_after_the_first_stage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def by_dropout(_: Embedded) -> float:
-        return -float(fits[-1].parameters["dropout"])
+        return -fits[-1].dropout
 
     monkeypatch.setattr(
         "dsgrl.tune.tuning.by_validation", lambda *_: (by_dropout, "dropout")
@@ -289,8 +294,8 @@ def test_search__bad_trials_are_given_up_after_the_first_stage(
     long = [fit for fit in fits if fit.epochs == 100]
     assert len(short) == 20
     assert len(long) == 20 - tuned.given_up
-    worst = max(fit.parameters["dropout"] for fit in short)
-    assert worst > max(fit.parameters["dropout"] for fit in long[5:])
+    worst = max(fit.dropout for fit in short)
+    assert worst > max(fit.dropout for fit in long[5:])
 
 
 def test_search__a_trial_that_diverges_does_not_stop_the_study(

@@ -1,7 +1,6 @@
 """`DSGRL`: the method as a scikit-learn estimator."""
 
 import importlib.metadata
-import logging
 import secrets
 from dataclasses import fields
 from pathlib import Path
@@ -12,11 +11,18 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from dsgrl.encode import smooth
 from dsgrl.graph import Graph
-from dsgrl.graph.inputs import level_of
+from dsgrl.graph.inputs import is_bare, level_of
 from dsgrl.graph.prepare import Preparation
 from dsgrl.graph.views import as_views
-from dsgrl.methods import DSGRLMethod, build_dsgrl, check_parameters, resolve_auto
+from dsgrl.methods import (
+    DSGRLMethod,
+    build_for,
+    check_parameters,
+    note_unused_attributes,
+    resolve_auto,
+)
 from dsgrl.train import TrainConfig, seeded, train
 from dsgrl.train.allocator import kept_memory
 from dsgrl.train.batches import embed_all
@@ -41,22 +47,20 @@ from dsgrl.typing import (
     TopologyName,
 )
 
-logger = logging.getLogger(__name__)
-
 Embeddings = FloatArray | dict[str, FloatArray]
-FITTED = ("n_features_in_", "epoch_")
+FITTED = ("n_features_in_", "epoch_", "chosen_")
 TRAINING = tuple(field.name for field in fields(TrainConfig))
 
 
 class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Embeddings of a graph's nodes, or of whole graphs, learned without labels.
 
-    Two learned views of the graph (of its features, its edges or both) go through one
-    shared encoder that is trained to embed them alike without collapsing.
+    Two views of the graph, learned (its features, its edges or both) or given, go
+    through one shared encoder that is trained to embed them alike without collapsing.
 
     Args:
         augment: what is learned to make the views: "feature", "topology" or "both";
-            "auto": "feature", for heterogeneous graphs a second graph.
+            "auto": "feature" for many graphs and bare nodes, else as `topology` says.
         encoder: "gcn", "sage", "gin", or any module called as
             `(x, edge_index[, edge_weight])` that takes the columns of a view:
             `augment_channels`, or the input's own under "topology". It is copied.
@@ -73,7 +77,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         augment_layers: layers of each feature augmenter.
         topology: the second graph: "learned", or one that is not: "random", "knn_x",
             "knn_ax" (similar features, similar neighbours'), "two_hop", or "none" (all
-            alone); "auto": "learned" where `augment` says so, else "two_hop".
+            alone); "auto": "learned" if `augment` is named, else "none" (nodes of one
+            kind) or "two_hop" (of several).
         topology_layers: layers of the GNN whose similarities are the learned edges.
         edges_per_node: the most learned edges per node, before both directions are
             taken together; None for every pair above the row's mean (small graphs).
@@ -85,13 +90,18 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         similarity: "cosine", or "inner" for plain inner products.
         keep_edges: keep the original edges among the learned ones.
         refresh: training steps between two look-ups of the learned edges.
-        dropout: share dropped after each hidden layer while training.
+        dropout: share dropped after each hidden layer while training; "auto": 0.6 if
+            the second view has nodes (of one kind) alone, else 0.5.
         edge_drop: share of the graph's own edges dropped at every step, drawn anew;
             "auto": 0.3 for nodes of one kind under "feature", else 0.
+        feature_drop: share of the input's entries dropped at every step; "auto": 0.4
+            where `dropout` is 0.6 by itself, else 0.
         feature_mask: share of the input columns hidden at every step, drawn anew.
         gain: factor on the first weights from features to embedding; a smaller start
             leaves more to learn (docs/LEARNING.md); "auto": 0.7 for nodes, else 1.
         aggregate: how the views' embeddings become one: "concat", "mean", "sum".
+        smoothing: n of Z + A^n Z, which is then returned, 0 for Z; "auto": 2 where
+            `dropout` is 0.6 by itself, else 0.
         invariance: "mse" or "frobenius" (Eq. 1).
         regularizer: "covariance" (Eq. 4) or "orthogonality" (Eq. 7).
         invariance_weight: alpha.
@@ -103,10 +113,12 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         standardize: standardise the columns of the embeddings inside the objective;
             "auto": for graphs only.
         epochs: a number (0: the untrained model), or "auto": hide some links, keep
-            the earliest epoch within one standard error of the best at telling them
+            the earliest epoch within a standard error of the best at telling them
             from random pairs, the untrained model included.
         max_epochs: the most that "auto" takes.
         patience: "auto" stops when the trained epoch to keep lies this many back.
+        tolerance: by how many standard errors an epoch may be behind the best to be
+            kept in its place; "auto": 0.5 where `dropout` is 0.6 by itself, else 1.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges that "auto" hides from training.
         batch_size: graphs per step where there are many; None for all at once.
@@ -129,6 +141,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         history_: one row per epoch: loss terms, effective rank and deviation of the
             embedding, and the score of held-out links where it was taken.
         epoch_: the epoch that was kept.
+        chosen_: what "auto" stood for, by parameter.
         n_features_in_: number of feature columns.
     """
 
@@ -154,11 +167,13 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         similarity: SimilarityName = "cosine",
         keep_edges: bool = False,
         refresh: int = 5,
-        dropout: float = 0.5,
+        dropout: float | Literal["auto"] = "auto",
         edge_drop: float | Literal["auto"] = "auto",
+        feature_drop: float | Literal["auto"] = "auto",
         feature_mask: float = 0.0,
         gain: float | Literal["auto"] = "auto",
         aggregate: AggregateName = "concat",
+        smoothing: int | Literal["auto"] = "auto",
         invariance: InvarianceName = "mse",
         regularizer: RegularizerName = "covariance",
         invariance_weight: float = 1.0,
@@ -170,6 +185,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         epochs: int | Literal["auto"] = "auto",
         max_epochs: int = 500,
         patience: int = 100,
+        tolerance: float | Literal["auto"] = "auto",
         check_every: int = 5,
         holdout: float = 0.05,
         batch_size: int | None = 128,
@@ -203,9 +219,11 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.refresh = refresh
         self.dropout = dropout
         self.edge_drop = edge_drop
+        self.feature_drop = feature_drop
         self.feature_mask = feature_mask
         self.gain = gain
         self.aggregate = aggregate
+        self.smoothing = smoothing
         self.invariance = invariance
         self.regularizer = regularizer
         self.invariance_weight = invariance_weight
@@ -217,6 +235,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.epochs = epochs
         self.max_epochs = max_epochs
         self.patience = patience
+        self.tolerance = tolerance
         self.check_every = check_every
         self.holdout = holdout
         self.batch_size = batch_size
@@ -248,13 +267,11 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Learn, and return the graph as the model sees it."""
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
-        parameters = resolve_auto(parameters, level_of(data))
+        chosen = resolve_auto(parameters, level_of(data), bare=is_bare(data))
+        parameters |= chosen
         preparation, graph = Preparation.fit(
             data, parameters["scaling"], self.structural_columns
         )
-        if graph.num_rows < 2:
-            given = "the graph has one node" if graph.ptr is None else "one graph"
-            raise InputError(f"{given}: expected two or more to learn from")
         config = TrainConfig(**{name: parameters[name] for name in TRAINING})
         total = config.max_epochs if config.epochs == "auto" else config.epochs
         device = pick_device(self.device)
@@ -264,14 +281,14 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             progress_bar(total, shown=self.verbose) as report,
             kept_memory(),
         ):
-            method = _build(parameters, preparation).to(device)
+            method = build_for(parameters, preparation).to(device)
             graph = graph.to(device)
-            _note_unused_attributes(graph, method)
+            note_unused_attributes(graph, method)
             warn_if_too_large(graph, parameters)
             self._set_search(method, graph)
             history, epoch = train(method, graph, config, report)
         # Only now: a fit that fails leaves the model as it was.
-        self.method_, self.preparation_ = method, preparation
+        self.method_, self.preparation_, self.chosen_ = method, preparation, chosen
         self.history_, self.epoch_ = history, epoch
         self.n_features_in_ = graph.num_features
         return graph
@@ -293,7 +310,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._embed(self._prepare(data))
 
     def _embed(self, graph: Graph) -> Embeddings:
-        z = embed_all(self.method_, graph)
+        steps = self.chosen_.get("smoothing", self.smoothing)
+        z = smooth(embed_all(self.method_, graph), graph.adjacency, steps)
         if self.preparation_.schema is None:
             return z.cpu().numpy()
         kinds = zip(self.preparation_.schema.types, graph.split(z), strict=True)
@@ -359,7 +377,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 setattr(model, name, saved.config["fitted"][name])
             scales, state = split_state(saved.state)
             model.preparation_ = Preparation.from_json(saved.config["input"], scales)
-            model.method_ = _build(parameters, model.preparation_)
+            parameters |= model.chosen_  # whatever "auto" may stand for by now
+            model.method_ = build_for(parameters, model.preparation_)
             model.method_.load_state_dict(state)
         except InputError:
             raise
@@ -379,22 +398,3 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         graph = self.preparation_.apply(data).to(device)
         self._set_search(self.method_, graph)
         return graph
-
-
-def _build(parameters: dict[str, Any], preparation: Preparation) -> DSGRLMethod:
-    counts = [columns.count for columns in preparation.columns]
-    return build_dsgrl(
-        parameters,
-        counts if preparation.level == "hetero" else counts[0],
-        level=preparation.level,
-        schema=preparation.schema,
-    )
-
-
-def _note_unused_attributes(graph: Graph, method: DSGRLMethod) -> None:
-    given = any(part.attr is not None for part, _, _ in graph.adjacency.parts())
-    if given and not getattr(method.encoder, "accepts_attr", False):
-        logger.warning(
-            "edge_attr is ignored: this encoder takes weights (edge_weight) only; one "
-            "of your own may take edge_attr, unless there are several node types"
-        )

@@ -6,7 +6,12 @@ from torch_geometric.data import Data
 from torch_geometric.nn import SAGEConv
 
 from dsgrl.augment import Perturbation
-from dsgrl.augment.perturb import drop_edges, mask_columns, scatter_number
+from dsgrl.augment.perturb import (
+    drop_edges,
+    drop_features,
+    mask_columns,
+    scatter_number,
+)
 from dsgrl.encode import Encoder, PyGEncoder
 from dsgrl.graph import Adjacency, as_graph
 from samples import make_hetero
@@ -110,6 +115,25 @@ def test_perturbation__is_the_graph_itself_when_not_training(
     graph = as_graph(community_graph)
     assert Perturbation(edge_drop=0.3, feature_mask=0.3).eval()(graph) is graph
     assert Perturbation()(graph) is graph
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_drop_features__each_by_itself_and_the_mean_stays(sparse: bool) -> None:
+    torch.manual_seed(0)
+    dense = 2 * (torch.rand(400, 50) < 0.5).float()
+    x = Adjacency.from_dense(dense) if sparse else dense
+    before = dense.clone()
+    dropped = drop_features(x, 0.25)
+    assert isinstance(dropped, Adjacency) == sparse
+    result = dropped.to_dense()
+    assert result.unique().tolist() == pytest.approx([0.0, 2 / 0.75])
+    assert not result[dense == 0].any()
+    assert result.mean() == pytest.approx(float(dense.mean()), rel=0.03)
+    # No column, and no row, goes as one.
+    for axis in (0, 1):
+        kept = (result > 0).sum(axis) / (dense > 0).sum(axis)
+        assert 0.4 < kept.min() < 0.75 < kept.max() < 1.0001
+    torch.testing.assert_close(x.to_dense(), before)
 
 
 def test_mask__takes_whole_columns() -> None:

@@ -6,10 +6,15 @@ import pytest
 
 from dsgrl.bench import ablations
 from dsgrl.bench.ablations import (
+    BASES,
+    DEFAULTS,
     GRAPHS,
+    NODES,
     OPTIONS,
+    OTHERS,
     PARTS,
     SETS,
+    Base,
     Part,
     parts_of,
     render_ablations,
@@ -17,37 +22,51 @@ from dsgrl.bench.ablations import (
 )
 from dsgrl.bench.recipes import default_parameters
 from dsgrl.bench.runner import Failure
+from dsgrl.bench.systems import SYSTEMS
 from dsgrl.graph.datasets import DATASETS
 from dsgrl.methods import check_parameters
 from dsgrl.methods.build import resolve_auto
 from dsgrl.typing import InputError
 
 
-@pytest.mark.parametrize(
-    ("level", "method"),
-    [
-        ("node", "dsgrl-feature"),
-        ("graph", "dsgrl-feature"),
-        ("node", "dsgrl-topology"),
-        ("graph", "dsgrl-topology"),
-        ("hetero", "dsgrl-topology"),
-    ],
-)
-def test_parts__differ_from_the_default_where_they_are_said_to(
-    level: Any, method: str
-) -> None:
-    augment = method.removeprefix("dsgrl-")
-    default = resolve_auto({**default_parameters(), "augment": augment}, level)
-    for part in parts_of(level, method):
-        check_parameters({**default_parameters(), **part.changes})
-        for key, value in part.changes.items():
-            assert default[key] != value, part
+@pytest.mark.parametrize("base", BASES, ids=lambda base: base.title)
+def test_parts__differ_from_the_base_where_they_are_said_to(base: Base) -> None:
+    parameters = {**default_parameters(), **SYSTEMS[base.method].fixed}
+    level: Any = base.level
+    chosen = {**parameters, **resolve_auto(parameters, level)}
+    for part in parts_of(base):
+        check_parameters({**parameters, **part.changes})
+        # Some say again what holds already, so that only one thing changes.
+        assert any(chosen[key] != value for key, value in part.changes.items()), part
+
+
+@pytest.mark.parametrize("level", ["node", "graph", "hetero"])
+def test_others__change_the_second_graph_alone(level: Any) -> None:
+    parameters = {**default_parameters(), **SYSTEMS["dsgrl-topology"].fixed}
+    before = {**parameters, **resolve_auto(parameters, level)}
+    for part in OTHERS:
+        changed = {**parameters, **part.changes}
+        after = {**changed, **resolve_auto(changed, level)}
+        differing = {key for key in before if before[key] != after[key]}
+        assert len(differing) == 1, part
 
 
 def test_parts__no_change_is_listed_twice() -> None:
-    for level in ("node", "graph"):
-        changes = [str(part.changes) for part in parts_of(level)]
+    for base in BASES:
+        changes = [str(part.changes) for part in parts_of(base)]
         assert len(set(changes)) == len(changes)
+
+
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_defaults__are_what_the_estimator_does_by_itself(level: Any) -> None:
+    parameters = default_parameters()
+    fixed = SYSTEMS[DEFAULTS[level]].fixed
+    named = {**parameters, **fixed}
+    assert {**parameters, **resolve_auto(parameters, level)}.items() >= fixed.items()
+    chosen = {**named, **resolve_auto(named, level)}
+    same = {**parameters, **resolve_auto(parameters, level)}
+    # Learned features have no second graph; which it would be does not matter.
+    assert {**chosen, "topology": same["topology"]} == same
 
 
 def test_sets__are_six_or_more_and_of_both_levels() -> None:
@@ -69,8 +88,8 @@ def test_run_ablations__runs_the_default_and_each_part_of_the_level(
     lines = list(run_ablations(["cora", "ENZYMES"], seeds=[4, 5]))
     assert len(lines) == len(calls)
     for name, suite in (("cora", "nodes"), ("enzymes", "graphs")):
-        level: Any = DATASETS[name].level
-        expected = [{}, *(part.changes for part in parts_of(level))]
+        base = NODES if suite == "nodes" else GRAPHS
+        expected = [{}, *(part.changes for part in parts_of(base))]
         assert [c[2] for c in calls if c[:2] == (suite, [name])] == expected
 
 
@@ -89,7 +108,10 @@ def test_run_ablations__of_topology__puts_other_graphs_in_its_place(
     monkeypatch.setattr(ablations, "run_suite", run_suite)
     list(run_ablations([name], methods=["dsgrl-topology"]))
     assert {str(call[:2]) for call in calls} == {f"('{suite}', ['dsgrl-topology'])"}
-    assert [settings for *_, settings in calls] == [{}, *(g.changes for g in GRAPHS)]
+    assert [settings for *_, settings in calls] == [
+        {},
+        *(part.changes for part in OTHERS),
+    ]
 
 
 def test_run_ablations__refuses_other_methods() -> None:
@@ -106,7 +128,7 @@ def test_run_ablations__refuses_what_it_cannot_run(name: str) -> None:
 def line(dataset: str, recipe: str, seed: int, mean: float) -> dict[str, Any]:
     return {
         "dataset": dataset,
-        "method": "dsgrl-feature",
+        "method": "topology-none",
         "recipe": recipe,
         "seed": seed,
         "mean": mean,
@@ -117,7 +139,7 @@ def test_render_ablations__compares_seed_by_seed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ablations, "PARTS", (Part("a", {"dropout": 0.0}),))
-    monkeypatch.setattr(ablations, "OPTIONS", (Part("b", {"norm": "x"}, ("graph",)),))
+    monkeypatch.setattr(ablations, "OPTIONS", (Part("b", {"norm": "x"}, (GRAPHS,)),))
     without = "default, dropout=0.0"
     text = render_ablations(
         [
@@ -182,4 +204,4 @@ def test_run_ablations__a_missing_dataset_is_told_once(
     run = run_ablations(["cora", "photo"], on_failure=lambda f: told.append(f.where))
     assert list(run) == []
     assert told.count("cora") == 1
-    assert len(told) == 2 + len(parts_of("node"))
+    assert len(told) == 2 + len(parts_of(NODES))

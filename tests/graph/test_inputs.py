@@ -173,7 +173,23 @@ def test_scale__standard_columns_and_constant_ones() -> None:
     )
 
 
-def test_scale__columns_leaves_zero_one_and_sparse_features() -> None:
+def test_scale__sparse_features_of_any_unit_become_alike() -> None:
+    x = torch.rand(30, 6) * (torch.rand(30, 6) < 0.3)
+    scaled = []
+    for factor in (1.0, 1e-3, 50.0):
+        sparse = Adjacency.from_dense(factor * x)
+        scale = fit_scale(sparse, "columns")
+        assert scale is not None
+        result = scale.apply(sparse)
+        assert isinstance(result, Adjacency)
+        assert result.value.square().mean() == pytest.approx(1.0, rel=1e-5)
+        scaled.append(result.to_dense())
+    for other in scaled[1:]:
+        torch.testing.assert_close(other, scaled[0])
+    torch.testing.assert_close(scaled[0] * (x.max() / scaled[0].max()), x)
+
+
+def test_scale__columns_leaves_zero_and_one() -> None:
     binary = (torch.rand(30, 6) < 0.5).float()
     assert fit_scale(binary, "columns") is None
     assert fit_scale(Adjacency.from_dense(binary), "columns") is None

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -24,11 +26,18 @@ def build(in_channels: int = 12, **changes: object) -> DSGRLMethod:
 
 @pytest.mark.parametrize("encoder", ["gcn", "sage", "gin"])
 @pytest.mark.parametrize("regularizer", ["covariance", "orthogonality"])
-@pytest.mark.parametrize("augment_layers", [1, 2])
+@pytest.mark.parametrize(
+    ("augment", "augment_layers"), [("auto", 1), ("feature", 1), ("feature", 2)]
+)
 def test_dsgrl__full_loss_reaches_every_parameter(
-    encoder: str, regularizer: str, augment_layers: int, community_graph: Data
+    encoder: str,
+    regularizer: str,
+    augment: str,
+    augment_layers: int,
+    community_graph: Data,
 ) -> None:
     method = build(
+        augment=augment,
         encoder=encoder,
         regularizer=regularizer,
         augment_layers=augment_layers,
@@ -49,7 +58,7 @@ def test_dsgrl__full_loss_reaches_every_parameter(
 
 
 def test_dsgrl__construction_does_not_reseed() -> None:
-    one, other = build(), build()
+    one, other = build(augment="feature"), build(augment="feature")
     assert not torch.equal(one.features.weights[0], other.features.weights[0])
 
 
@@ -93,7 +102,7 @@ def test_dsgrl__aggregates_the_views(community_graph: Data) -> None:
         ({"out_channels": 0}, "out_channels=0: expected a whole number from 1"),
         ({"out_channels": 2.5}, "out_channels=2.5"),
         ({"hidden_channels": 0}, "hidden_channels=0"),
-        ({"dropout": 1.0}, "dropout=1.0: expected a share from 0 to below 1"),
+        ({"dropout": 1.0}, "dropout=1.0: expected 'auto' or a share from 0 to below 1"),
         ({"epochs": -1}, "epochs=-1: expected 'auto' or a whole number from 0"),
         ({"epochs": "many"}, "epochs='many'"),
         ({"lr": 0}, "lr=0: expected a number above 0"),
@@ -124,7 +133,7 @@ def test_check_parameters__has_a_rule_for_every_parameter() -> None:
 
 def test_views__lose_different_edges_while_training_only(community_graph: Data) -> None:
     graph = as_graph(community_graph)
-    parameters = {**DSGRL().get_params(deep=False), "edge_drop": 0.5}
+    parameters = {**DSGRL(augment="feature").get_params(deep=False), "edge_drop": 0.5}
     method = build_dsgrl(parameters, 12)
     (one, _), (two, _) = method.train().views(graph)
     assert not torch.equal(one.value, two.value)
@@ -147,17 +156,42 @@ def test_gain__scales_weights_and_leaves_a_users_encoder_alone() -> None:
     torch.testing.assert_close(kept.module.weight, own.weight)
 
 
-def test_auto__more_help_only_where_features_of_one_kind_of_nodes_are_learned() -> None:
-    def resolve(level: Level, **changes: object) -> dict[str, object]:
-        parameters = resolve_auto(DSGRL(**changes).get_params(deep=False), level)
-        return {name: parameters[name] for name in PLAIN}
+def resolved(level: Level, bare: bool = False, **changes: object) -> dict[str, Any]:
+    parameters = DSGRL(**changes).get_params(deep=False)
+    return {**parameters, **resolve_auto(parameters, level, bare=bare)}
 
-    helped = resolve("node")
-    assert helped == resolve("node", augment="feature")
-    assert all(helped[name] != PLAIN[name] for name in PLAIN)
+
+def help_of(level: Level, **changes: object) -> dict[str, Any]:
+    parameters = resolved(level, **changes)
+    return {name: parameters[name] for name in PLAIN}
+
+
+def test_auto__help_hangs_on_how_the_views_of_nodes_differ() -> None:
+    features, alone = help_of("node", augment="feature"), help_of("node")
+    assert alone == help_of("node", augment="topology", topology="none")
+    assert alone["dropout"] > PLAIN["dropout"] == features["dropout"]
+    assert alone["feature_drop"] > PLAIN["feature_drop"] == features["feature_drop"]
+    for name in ("edge_drop", "covariance_weight", "weight_decay", "scaling"):
+        assert alone[name] == PLAIN[name] != features[name]
     for level in ("graph", "hetero"):
-        assert resolve(level) == resolve(level, augment="feature") == PLAIN
+        assert help_of(level) == help_of(level, augment="feature") == PLAIN
+        assert help_of(level, augment="topology", topology="none") == PLAIN
     for augment in ("topology", "both"):
-        assert resolve("node", augment=augment) == PLAIN
-    own = {"edge_drop": 0.1, "weight_decay": 0.0, "scaling": "none"}
-    assert {**helped, **own} == resolve("node", **own)
+        assert help_of("node", augment=augment) == PLAIN
+    own = {"edge_drop": 0.1, "dropout": 0.0, "weight_decay": 0.0, "scaling": "none"}
+    assert {**alone, **own} == help_of("node", **own)
+    assert {**features, **own} == help_of("node", augment="feature", **own)
+
+
+def test_auto__nodes_whose_features_are_made_from_edges_are_not_looked_at_alone() -> (
+    None
+):
+    assert resolved("node")["topology"] == "none"
+    assert resolved("node", bare=True)["augment"] == "feature"
+    assert resolved("node", bare=True) == {
+        **resolved("node", augment="feature"),
+        "augment": "feature",
+    }
+    # What is named is done.
+    named = {"augment": "topology", "topology": "none"}
+    assert resolved("node", bare=True, **named) == resolved("node", **named)

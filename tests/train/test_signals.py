@@ -97,7 +97,9 @@ def test_signals__a_type_without_nodes_is_passed_over() -> None:
 
 def test_augmented__spectrum_of_what_the_augmenters_make() -> None:
     graph = as_graph(make_data("node"))
-    parameters = DSGRL(augment_channels=12, out_channels=4).get_params(deep=False)
+    parameters = DSGRL(
+        augment="feature", augment_channels=12, out_channels=4
+    ).get_params(deep=False)
     torch.manual_seed(0)
     method = build_dsgrl(parameters, graph.num_features)
     spread = Signals(graph, None).measure(method)

@@ -20,16 +20,17 @@ CASES: dict[str, tuple[list[float], int]] = {
 class Scripted(Watch):
     """Sees what it is told to see."""
 
-    def __init__(self, seen: list[float]) -> None:
-        self.seen = iter(seen)
+    def __init__(self, script: list[float]) -> None:
+        self.script = iter(script)
+        self.seen = {}
         self.method = nn.Linear(1, 1)  # type: ignore[assignment]
         self.links = type("Links", (), {"standard_error": lambda *_: 0.02})()
-        self.near = []
+        self.near, self.tolerance = [], 1.0
         self.untrained = self._candidate(0)
 
     def _candidate(self, epoch: int) -> Candidate:
         state = {"weight": torch.full((1, 1), float(epoch)), "bias": torch.zeros(1)}
-        return Candidate(epoch, next(self.seen), state)
+        return Candidate(epoch, next(self.script), state)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -43,6 +44,17 @@ def test_watch__keeps(case: str) -> None:
     assert watch.method.weight.item() == expected
 
 
+@pytest.mark.parametrize(("tolerance", "expected"), [(0.0, 40), (0.6, 30), (1.0, 20)])
+def test_watch__less_tolerance_keeps_a_later_epoch(
+    tolerance: float, expected: int
+) -> None:
+    watch = Scripted([0.6, 0.8, 0.891, 0.9, 0.91])
+    watch.tolerance = tolerance
+    for number in range(1, 5):
+        watch.look(10 * number)
+    assert watch.restore() == expected
+
+
 def test_watch__patience_counts_from_what_training_would_keep() -> None:
     watch = Scripted([0.9, 0.5, 0.6, 0.7])
     assert watch.kept_if_trained == 0
@@ -52,3 +64,24 @@ def test_watch__patience_counts_from_what_training_would_keep() -> None:
         found.append(watch.kept_if_trained)
     assert found == [10, 20, 30]
     assert watch.restore() == 0
+
+
+STOPS: dict[str, tuple[list[float], int | None]] = {
+    "after a best epoch": ([0.6, 0.9, 0.8, 0.7, 0.6, 0.5], 40),
+    "on a plain": ([0.6, 0.9, 0.89, 0.9, 0.91, 0.9], 40),
+    # Once the lowest point is out of sight, nothing is coming any more.
+    "after a low that leads nowhere": ([0.6, 0.9, 0.6, 0.7, 0.8, 0.8, 0.8, 0.8], 60),
+    "not on the way up": ([0.9, 0.85, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9], None),
+}
+
+
+@pytest.mark.parametrize("case", STOPS)
+def test_watch__stops(case: str) -> None:
+    script, expected = STOPS[case]
+    watch = Scripted(script)
+    stopped = None
+    for number in range(1, len(script)):
+        watch.look(10 * number)
+        if stopped is None and watch.has_waited(10 * number, patience=30):
+            stopped = 10 * number
+    assert stopped == expected

@@ -1,25 +1,36 @@
-"""Views weakened at random while training: fewer edges, hidden columns."""
+"""Views weakened at random while training: fewer edges, fewer features."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from dsgrl.encode import drop
 from dsgrl.graph import Adjacency, Features, Graph, Relations
 
 
 class Perturbation(nn.Module):
-    """Leaves out some edges and columns while training.
+    """Leaves out some edges and features while training.
 
     Args:
         edge_drop: share of the edges dropped, both directions together.
+        feature_drop: share of the features set to zero, each by itself; the others are
+            scaled up so that the mean stays the same.
         feature_mask: share of the feature columns set to zero.
     """
 
-    def __init__(self, *, edge_drop: float = 0.0, feature_mask: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        edge_drop: float = 0.0,
+        feature_drop: float = 0.0,
+        feature_mask: float = 0.0,
+    ) -> None:
         super().__init__()
-        self.edge_drop, self.feature_mask = edge_drop, feature_mask
+        self.edge_drop, self.feature_drop = edge_drop, feature_drop
+        self.feature_mask = feature_mask
 
     @property
     def drops_edges(self) -> bool:
@@ -34,13 +45,16 @@ class Perturbation(nn.Module):
             batch = replace(
                 batch, adjacency=drop_edges(batch.adjacency, self.edge_drop)
             )
+        if self.feature_drop:
+            batch = replace(batch, x=_each(batch.x, drop_features, self.feature_drop))
         if self.feature_mask:
             batch = replace(batch, x=mask_columns(batch.x, self.feature_mask))
         return batch
 
     def extra_repr(self) -> str:
         """Show the shares."""
-        return f"edge_drop={self.edge_drop}, feature_mask={self.feature_mask}"
+        names = ("edge_drop", "feature_drop", "feature_mask")
+        return ", ".join(f"{name}={getattr(self, name)}" for name in names)
 
 
 def drop_edges(adjacency: Any, share: float) -> Any:
@@ -78,13 +92,19 @@ def scatter_number(key: Tensor, salt: Tensor) -> Tensor:
     return (x & 0xFFFFFFFF).double() / 2**32
 
 
+def drop_features(x: Features, share: float) -> Features:
+    """Set some features of some nodes to zero and scale up the rest."""
+    if isinstance(x, Adjacency):
+        return x.with_value(drop(x.value, share))
+    return drop(x, share)
+
+
 def mask_columns(
     x: Features | tuple[Features, ...], share: float
 ) -> Features | tuple[Features, ...]:
     """Set some columns to zero, of every node type; sparse features stay sparse."""
-    if isinstance(x, tuple):
-        return tuple(_mask_table(table, share) for table in x)
-    return _mask_table(x, share)
+    masked: Features | tuple[Features, ...] = _each(x, _mask_table, share)
+    return masked
 
 
 def _mask_table(x: Features, share: float) -> Features:
@@ -92,3 +112,10 @@ def _mask_table(x: Features, share: float) -> Features:
     if isinstance(x, Adjacency):
         return x.with_value(x.value * keep[x.pattern.col])
     return x * keep
+
+
+def _each(x: Any, change: Callable[[Features, float], Features], share: float) -> Any:
+    """Change the features, or those of every node type."""
+    if isinstance(x, tuple):
+        return tuple(change(table, share) for table in x)
+    return change(x, share)

@@ -5,7 +5,6 @@ them), over several seeds; and, of learned topology, the same model with another
 graph in its place. Lines are those of the suites, docs/ABLATIONS.md is made from them.
 """
 
-import itertools
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,74 +17,119 @@ from dsgrl.bench.runner import Failure, run_suite
 from dsgrl.graph.datasets import DATASETS, suggest
 from dsgrl.typing import InputError
 
-FEATURE, TOPOLOGY = "dsgrl-feature", "dsgrl-topology"
+ALONE, FEATURE, TOPOLOGY = "topology-none", "dsgrl-feature", "dsgrl-topology"
 # Quick ones: every part is taken out of every one of them, for every seed.
 SETS = ("cora", "citeseer", "debian", "photo", "enzymes", "imdb-b", "imdb-m")
-LEVELS = ("node", "graph")
-# Where second graphs are compared: several types of nodes have one by default.
-ALL_LEVELS = (*LEVELS, "hetero")
 SUITE_OF = {"node": "nodes", "graph": "graphs", "hetero": "hetero"}
 
 
+class Base(NamedTuple):
+    """What is changed: a method at a level, and its name in words."""
+
+    method: str
+    level: str
+    title: str
+    name: str = "the default"
+
+
+NODES = Base(ALONE, "node", "Nodes")
+GRAPHS = Base(FEATURE, "graph", "Whole graphs")
+FEATURES = Base(FEATURE, "node", "Nodes: learned features", "learned features")
+SECOND_GRAPHS = tuple(
+    Base(TOPOLOGY, level, f"{title}: the second graph", "the learned graph")
+    for level, title in (
+        ("node", "Nodes"),
+        ("graph", "Whole graphs"),
+        ("hetero", "Several types of nodes"),
+    )
+)
+ALL_NODES, ALL = (NODES, FEATURES), (NODES, GRAPHS, FEATURES)
+BASES = (*ALL, *SECOND_GRAPHS)
+DEFAULTS = {base.level: base.method for base in (NODES, GRAPHS)}
+
+
 class Part(NamedTuple):
-    """A part of the method, and what the default becomes without it.
+    """A part of the method, and what the base becomes without it.
 
     Attributes:
         name: in words.
         changes: parameters to set.
-        levels: where the change is one; elsewhere the default is as it would be.
+        bases: where the change is one; elsewhere the base is as it would be.
     """
 
     name: str
     changes: dict[str, Any]
-    levels: tuple[str, ...] = LEVELS
+    bases: tuple[Base, ...] = ALL
 
 
-# What the default has, taken out.
+# What a base has, taken out.
 PARTS = (
     Part("training", {"epochs": 0}),
     Part("invariance term (Eq. 1)", {"invariance_weight": 0.0}),
     # Columns of deviation 1, as those of graphs are made, have none to lose.
-    Part("variance term (Eq. 2)", {"variance_weight": 0.0}, ("node",)),
+    Part("variance term (Eq. 2)", {"variance_weight": 0.0}, ALL_NODES),
     Part("covariance term (Eq. 3)", {"covariance_weight": 0.0}),
     Part("dropout", {"dropout": 0.0}),
-    Part("smaller start", {"gain": 1.0}, ("node",)),
-    Part("dropped edges", {"edge_drop": 0.0}, ("node",)),
-    Part("weight decay", {"weight_decay": 0.0}, ("node",)),
-    Part("lengthened rows", {"scaling": "columns"}, ("node",)),
-    Part("wide augmenters: 64 columns each", {"augment_channels": 64}),
+    Part("so much dropout", {"dropout": 0.5}, (NODES,)),
+    Part("dropped features", {"feature_drop": 0.0}, (NODES,)),
+    Part("later epochs", {"tolerance": 1.0}, (NODES,)),
+    Part("smoothing at read-out", {"smoothing": 0}, (NODES,)),
+    Part("smaller start", {"gain": 1.0}, ALL_NODES),
+    Part("dropped edges", {"edge_drop": 0.0}, (FEATURES,)),
+    Part("weight decay", {"weight_decay": 0.0}, (FEATURES,)),
+    Part("lengthened rows", {"scaling": "columns"}, (FEATURES,)),
+    Part(
+        "wide augmenters: 64 columns each",
+        {"augment_channels": 64},
+        (FEATURES, GRAPHS),
+    ),
     Part("both views in the result: their mean", {"aggregate": "mean"}),
-    Part("stopping by links: 300 epochs", {"epochs": 300}, ("node",)),
-    Part("standardised embeddings", {"standardize": False}, ("graph",)),
-    Part("batch norm", {"norm": None}, ("graph",)),
-    Part("all layers in the result: the last", {"jump": "last"}, ("graph",)),
+    Part("stopping by links: 300 epochs", {"epochs": 300}, ALL_NODES),
+    Part("standardised embeddings", {"standardize": False}, (GRAPHS,)),
+    Part("batch norm", {"norm": None}, (GRAPHS,)),
+    Part("all layers in the result: the last", {"jump": "last"}, (GRAPHS,)),
     Part("depth: one layer", {"num_layers": 1}),
 )
-# What the default lacks, put in.
+# What it lacks, put in.
 OPTIONS = (
-    Part("augmenter orthogonality (Eq. 5)", {"orthogonality_weight": 1.0}),
+    Part(
+        "augmenter orthogonality (Eq. 5)",
+        {"orthogonality_weight": 1.0},
+        (FEATURES, GRAPHS),
+    ),
     Part("orthogonality form (Eq. 7)", {"regularizer": "orthogonality"}),
     Part("masked columns", {"feature_mask": 0.2}),
-    Part("dropped edges", {"edge_drop": 0.3}, ("graph",)),
-    Part("weight decay", {"weight_decay": 1e-4}, ("graph",)),
-    Part("standardised embeddings", {"standardize": True}, ("node",)),
-    Part("batch norm", {"norm": "batch"}, ("node",)),
-    Part("all layers in the result", {"jump": "cat"}, ("node",)),
-    Part("wider augmenters", {"augment_channels": 512}),
-    Part("weaker covariance term", {"covariance_weight": 1.0}, ("node",)),
+    Part("dropped edges", {"edge_drop": 0.3}, (NODES, GRAPHS)),
+    Part("weight decay", {"weight_decay": 1e-4}, (NODES, GRAPHS)),
+    Part("lengthened rows", {"scaling": "length"}, (NODES,)),
+    Part("standardised embeddings", {"standardize": True}, ALL_NODES),
+    Part("batch norm", {"norm": "batch"}, ALL_NODES),
+    Part("all layers in the result", {"jump": "cat"}, ALL_NODES),
+    Part("wider augmenters", {"augment_channels": 512}, (FEATURES, GRAPHS)),
+    Part("weaker covariance term", {"covariance_weight": 1.0}, (FEATURES,)),
     Part("stronger covariance term", {"covariance_weight": 4.0}),
     Part("width 64 per view", {"out_channels": 64}),
     Part("width 256 per view", {"out_channels": 256}),
 )
-# What learned topology could have in the place of the learned graph.
-GRAPHS = (
-    Part("random edges", {"topology": "random"}, ALL_LEVELS),
-    Part("nearest by features", {"topology": "knn_x"}, ALL_LEVELS),
-    Part("nearest by neighbours' features", {"topology": "knn_ax"}, ALL_LEVELS),
-    Part("two steps away", {"topology": "two_hop"}, ALL_LEVELS),
-    Part("no edges: nodes alone", {"topology": "none"}, ALL_LEVELS),
-    Part("the graph's own edges as well", {"keep_edges": True}, ALL_LEVELS),
-    Part("training", {"epochs": 0}, ALL_LEVELS),
+# What learned topology could have in the place of the learned graph, all else equal.
+OTHERS = (
+    Part("random edges", {"topology": "random"}, SECOND_GRAPHS),
+    Part("nearest by features", {"topology": "knn_x"}, SECOND_GRAPHS),
+    Part("nearest by neighbours' features", {"topology": "knn_ax"}, SECOND_GRAPHS),
+    Part("two steps away", {"topology": "two_hop"}, SECOND_GRAPHS),
+    Part(
+        "no edges: nodes alone",
+        {
+            "topology": "none",
+            "dropout": 0.5,
+            "feature_drop": 0.0,
+            "tolerance": 1.0,
+            "smoothing": 0,
+        },
+        SECOND_GRAPHS,
+    ),
+    Part("the graph's own edges as well", {"keep_edges": True}, SECOND_GRAPHS),
+    Part("training", {"epochs": 0}, SECOND_GRAPHS),
 )
 
 
@@ -103,8 +147,8 @@ def run_ablations(
     """Run the default and every change; lines in the results file are not made again.
 
     Args:
-        datasets: names of node or graph level, of topology any; `SETS` by default.
-        methods: whose parts: "dsgrl-feature", the default, and "dsgrl-topology".
+        datasets: names; `SETS` by default.
+        methods: whose parts, those of `BASES`; by default of what is the default there.
         seeds: of the models.
         results: file to append the lines to.
         folder: where datasets live.
@@ -116,8 +160,7 @@ def run_ablations(
         InputError: if a name cannot work.
     """
     names = [name.lower() for name in datasets or SETS]
-    methods = methods or [FEATURE]
-    _check(names, methods)
+    runs = [(name, _find(name, method)) for name in names for method in methods or [""]]
     absent: set[str] = set()
 
     def fail(failure: Failure) -> None:
@@ -126,15 +169,14 @@ def run_ablations(
         if on_failure:
             on_failure(failure)
 
-    for name, method in itertools.product(names, methods):
-        level = DATASETS[name].level
-        for changes in ({}, *(part.changes for part in parts_of(level, method))):
+    for name, base in runs:
+        for changes in ({}, *(part.changes for part in parts_of(base))):
             if name in absent:
                 break
             yield from run_suite(
-                SUITE_OF[level],
+                SUITE_OF[base.level],
                 datasets=[name],
-                methods=[method],
+                methods=[base.method],
                 settings=changes,
                 seeds=seeds,
                 results=results,
@@ -146,55 +188,45 @@ def run_ablations(
             )
 
 
-def _check(names: Sequence[str], methods: Sequence[str]) -> None:
-    for method in methods:
-        if method not in (FEATURE, TOPOLOGY):
-            raise InputError(
-                f"ablations of '{method}', expected {FEATURE} or {TOPOLOGY}"
-            )
-    for name in names:
-        if name not in DATASETS:
-            raise InputError(f"unknown dataset '{name}'{suggest(name)}")
-        level = DATASETS[name].level
-        if level not in LEVELS and FEATURE in methods:
-            raise InputError(
-                f"dataset '{name}' is of level '{level}', ablations of {FEATURE} are "
-                f"for 'node' and 'graph'"
-            )
+def _find(name: str, method: str) -> Base:
+    """Say what is changed on a dataset; without a method, what is the default there."""
+    if name not in DATASETS:
+        raise InputError(f"unknown dataset '{name}'{suggest(name)}")
+    level = DATASETS[name].level
+    here = {base.method: base for base in BASES if base.level == level}
+    base = here.get(method or DEFAULTS.get(level, ""))
+    if base is None:
+        given = f"ablations of '{method}'" if method else "ablations"
+        raise InputError(
+            f"{given} on '{name}', which is of level '{level}': expected "
+            f"--methods {' or '.join(here)}"
+        )
+    return base
 
 
-def parts_of(level: str, method: str = FEATURE) -> list[Part]:
-    """List what is changed at a level."""
-    parts = (*PARTS, *OPTIONS) if method == FEATURE else GRAPHS
-    return [part for part in parts if level in part.levels]
+def parts_of(base: Base) -> list[Part]:
+    """List what is changed of a base."""
+    return [part for part in (*PARTS, *OPTIONS, *OTHERS) if base in part.bases]
 
 
 def render_ablations(lines: Sequence[Line]) -> str:
-    """Write the tables, one per level and kind of change, in Markdown."""
+    """Write the tables, one per base and kind of change, in Markdown."""
     sections = []
-    for method, title, base, tables in (
-        (FEATURE, "{}", "the default", ((PARTS, "without"), (OPTIONS, "with"))),
-        (
-            TOPOLOGY,
-            "{}: the second graph",
-            "the learned graph",
-            ((GRAPHS, "in its place"),),
-        ),
-    ):
-        scores = _scores(lines, method)
-        for level, of_what in (
-            ("node", "Nodes"),
-            ("graph", "Whole graphs"),
-            ("hetero", "Several types of nodes"),
+    for base in BASES:
+        scores = _scores(lines, base.method)
+        found = dict.fromkeys(name for name, _ in scores)
+        names = [name for name in found if DATASETS[name].level == base.level]
+        if not names:
+            continue
+        sections.append(f"## {base.title}\n")
+        for parts, head in (
+            (PARTS, "without"),
+            (OPTIONS, "with"),
+            (OTHERS, "in its place"),
         ):
-            names = [name for name, _ in scores if DATASETS[name].level == level]
-            names = list(dict.fromkeys(names))
-            if not names:
-                continue
-            sections.append(f"## {title.format(of_what)}\n")
-            for parts, head in tables:
-                here = [part for part in parts if level in part.levels]
-                sections.append(_table(here, head, base, names, scores))
+            here = [part for part in parts if base in part.bases]
+            if here:
+                sections.append(_table(here, head, base.name, names, scores))
     return "\n".join(sections)
 
 

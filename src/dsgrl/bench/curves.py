@@ -26,7 +26,7 @@ from dsgrl.graph import Graph
 from dsgrl.graph.datasets import DATASETS, load_dataset, suggest
 from dsgrl.graph.prepare import Preparation
 from dsgrl.graph.saving import check_writable
-from dsgrl.methods import PLAIN, build_dsgrl, check_parameters
+from dsgrl.methods import PLAIN, build_for, check_parameters
 from dsgrl.methods.base import Method
 from dsgrl.train import TrainConfig, seeded, train
 from dsgrl.train.allocator import kept_memory
@@ -43,8 +43,8 @@ EPOCHS = {
 }
 EPOCHS["hetero"] = EPOCHS["node"]
 NUM_SPLITS = {"node": 3, "graph": 10, "hetero": 3}
-# What is tried: a base at every level, and one change each. For nodes the base is
-# plain: no edges dropped, no decay, short rows as they are, and no smaller start.
+# What is tried: learned features at every level, and one change each. For nodes the
+# base is plain: no edges dropped, no decay, short rows as they are, no smaller start.
 SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
     "node": (
         {"gain": 1.0},
@@ -142,7 +142,7 @@ def record_curve(
     """Train one setting on one dataset and return what was seen on the way."""
     data = load_dataset(dataset, folder)
     level = DATASETS[dataset].level
-    parameters = merge(default_parameters(), {**PLAIN, **changes})
+    parameters = merge(default_parameters(), {"augment": "feature", **PLAIN, **changes})
     check_parameters(parameters)
     probe = _Probe(data, dataset, folder)
     last = EPOCHS[level][-1]
@@ -152,13 +152,7 @@ def record_curve(
         preparation, graph = Preparation.fit(
             unlabelled(data), parameters["scaling"], parameters["structural_columns"]
         )
-        counts = [columns.count for columns in preparation.columns]
-        method = build_dsgrl(
-            parameters,
-            counts if level == "hetero" else counts[0],
-            level=preparation.level,
-            schema=preparation.schema,
-        )
+        method = build_for(parameters, preparation)
         links = HeldOutLinks(graph.adjacency) if graph.ptr is None else None
         batch = graph if links is None else graph.with_adjacency(links.training)
         # In a block of its own: looking must not change what is drawn in training.

@@ -38,9 +38,9 @@ D1, D, DROPOUT, LR = 256, 64, 0.5, 1e-3
 PARAMETERS: dict[str, Any] = DSGRL(
     out_channels=D,
     augment_channels=D1,
-    dropout=DROPOUT,
+    augment="feature",
     orthogonality_weight=1.0,
-    **PLAIN,
+    **{**PLAIN, "dropout": DROPOUT},
 ).get_params(deep=False)
 
 

@@ -32,8 +32,8 @@ CASES: dict[str, tuple[Case, ...]] = {
 }
 LARGE = ("yelp", "reddit")
 OURS = ("dsgrl-feature", "dsgrl-topology", "dsgrl-both")
-# The default for several types of nodes, where it beats the learned graph.
-TWO_HOP = "topology-two-hop"
+# The defaults for nodes of one kind and of several: no learned view does better there.
+ALONE, TWO_HOP = "topology-none", "topology-two-hop"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,10 +52,10 @@ class Suite:
 
 
 SUITES: dict[str, Suite] = {
-    "nodes": Suite(level=NODE, cases=NODE_CASES, methods=OURS),
+    "nodes": Suite(level=NODE, cases=NODE_CASES, methods=(*OURS, ALONE)),
     "graphs": Suite(level=GRAPH, cases=(("folds", "accuracy"),), methods=OURS),
     "hetero": Suite(level=HETERO, cases=NODE_CASES, methods=(*OURS, TWO_HOP)),
-    "large": Suite(level=NODE, cases=NODE_CASES, methods=("dsgrl-feature",)),
+    "large": Suite(level=NODE, cases=NODE_CASES, methods=("dsgrl-feature", ALONE)),
 }
 
 

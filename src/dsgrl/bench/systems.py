@@ -104,6 +104,7 @@ def _dsgrl(
     augment: str,
     *controls: str,
     levels: tuple[str, ...] = (NODE, GRAPH, HETERO),
+    recipes: str | None = None,
     **fixed: Any,
 ) -> System:
     return System(
@@ -111,8 +112,8 @@ def _dsgrl(
         summary=summary,
         levels=frozenset(levels),
         parameters=DSGRL_TABLE,
-        space=partial(dsgrl_space, augment),
-        recipes=augment,
+        space=partial(dsgrl_space, recipes or augment),
+        recipes=recipes or augment,
         fixed={"augment": augment, **fixed},
         controls=(*controls, "raw", "no-structure"),
     )
@@ -174,8 +175,9 @@ SYSTEMS: dict[str, System] = {
     ),
     "random-two-hop": _edges("topology-two-hop untrained", "two_hop", epochs=0),
     "topology-none": _edges(
-        "nodes alone, without edges, in place of them", "none", "random-t"
+        "nodes alone in place of them", "none", "random-none", recipes="none"
     ),
+    "random-none": _edges("topology-none untrained", "none", recipes="none", epochs=0),
     "cca-ssg": _cca_ssg("random views, decorrelated", "random-cca-ssg"),
     "random-cca-ssg": _cca_ssg("cca-ssg untrained", epochs=0),
     "raw": System(

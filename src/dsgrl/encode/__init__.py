@@ -5,10 +5,10 @@
 nodes to graphs. All of them take several views side by side [N, V, C].
 """
 
-from dsgrl.encode.dense import activate, linear
+from dsgrl.encode.dense import activate, drop, linear
 from dsgrl.encode.encoder import Encoder, PyGEncoder
 from dsgrl.encode.layers import GCNLayer, GINLayer, GraphLayer, SAGELayer
-from dsgrl.encode.readout import Readout, merge_views
+from dsgrl.encode.readout import Readout, merge_views, smooth
 from dsgrl.encode.relational import RelationalLayer
 
 __all__ = [
@@ -21,6 +21,8 @@ __all__ = [
     "RelationalLayer",
     "SAGELayer",
     "activate",
+    "drop",
     "linear",
     "merge_views",
+    "smooth",
 ]

@@ -53,6 +53,15 @@ def activate(h: Tensor, bias: Tensor | None = None, *, dropout: float = 0.0) -> 
     return result
 
 
+def drop(x: Tensor, share: float) -> Tensor:
+    """Return dropout(x), drawn as in `activate`; `x` stays as it is."""
+    if x.device.type != "cpu":
+        return F.dropout(x, share)
+    dropped = min(round(256 * share), 255)
+    mask = _draw_bytes(x).ge_(dropped).to(x.dtype)
+    return mask.mul_(256 / (256 - dropped)).mul_(x)
+
+
 class _Activate(torch.autograd.Function):
     """relu(h + bias) with `dropped` of 256 elements set to zero, in place."""
 

@@ -1,5 +1,7 @@
 """From the nodes' vectors to one vector per graph, from two views to one vector."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -48,6 +50,21 @@ def merge_views(z: Tensor, kind: AggregateName) -> Tensor:
     if kind == "concat":
         return z.flatten(1)
     return z.mean(dim=1) if kind == "mean" else z.sum(dim=1)
+
+
+@torch.no_grad()
+def smooth(z: Tensor, adjacency: Any, steps: int) -> Tensor:
+    """Add to every vector those around it, Z + A^n Z.
+
+    Args:
+        z: one vector per node [N, D], or per graph if there are no steps.
+        adjacency: the graph [N, N].
+        steps: n; 0 leaves the vectors as they are.
+    """
+    around = z
+    for _ in range(steps):
+        around = propagate(adjacency.normalized("gcn"), around)
+    return z + around if steps else z
 
 
 def _largest(z: Tensor, ptr: Tensor) -> Tensor:

@@ -49,6 +49,15 @@ def level_of(data: Any) -> Level:
     )
 
 
+def is_bare(data: Any) -> bool:
+    """Whether this is one graph without features: what it has is made from its edges.
+
+    Raises:
+        InputError: if it is no graph.
+    """
+    return level_of(data) == "node" and getattr(data, "x", None) is None
+
+
 def as_graph(
     data: Any, *, structural_columns: int | None = None, schema: Schema | None = None
 ) -> Graph:

@@ -68,9 +68,16 @@ class Preparation:
     def fit(
         cls, data: Any, scaling: ScalingName, structural_columns: int | None = None
     ) -> tuple["Preparation", Graph]:
-        """Check training data, measure its columns and scale them."""
+        """Check training data, measure its columns and scale them.
+
+        Raises:
+            InputError: if there is nothing to learn from.
+        """
         level = level_of(data)
         graph = as_graph(data, structural_columns=structural_columns)
+        if graph.num_rows < 2:
+            given = "one graph" if level == "graph" else "the graph has one node"
+            raise InputError(f"{given}: expected two or more to learn from")
         schema = (
             graph.adjacency.schema if isinstance(graph.adjacency, Relations) else None
         )

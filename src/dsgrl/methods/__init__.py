@@ -6,7 +6,14 @@ evaluation live elsewhere. `METHODS` is the one list of them.
 
 from dsgrl.methods.base import Method
 from dsgrl.methods.baseline import Baseline
-from dsgrl.methods.build import PLAIN, build_dsgrl, check_parameters, resolve_auto
+from dsgrl.methods.build import (
+    PLAIN,
+    build_dsgrl,
+    build_for,
+    check_parameters,
+    note_unused_attributes,
+    resolve_auto,
+)
 from dsgrl.methods.cca_ssg import CCASSGMethod
 from dsgrl.methods.dsgrl import DSGRLMethod
 
@@ -20,6 +27,8 @@ __all__ = [
     "DSGRLMethod",
     "Method",
     "build_dsgrl",
+    "build_for",
     "check_parameters",
+    "note_unused_attributes",
     "resolve_auto",
 ]

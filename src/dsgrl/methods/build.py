@@ -1,6 +1,7 @@
 """From plain parameters to a method: checked first, then built."""
 
 import copy
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,10 +17,13 @@ from dsgrl.augment import (
     TopologyAugmenter,
 )
 from dsgrl.encode import Encoder, PyGEncoder, Readout
-from dsgrl.graph import Schema
+from dsgrl.graph import Graph, Schema
+from dsgrl.graph.prepare import Preparation
 from dsgrl.methods.dsgrl import DSGRLMethod
 from dsgrl.methods.rules import RULES, refuse
 from dsgrl.typing import Level
+
+logger = logging.getLogger(__name__)
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
@@ -37,28 +41,19 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         refuse("hidden_channels", hidden, f"{out}, since jump='sum' adds layers")
 
 
-# Views that differ in more than their learned features need no other help.
-PLAIN: dict[str, Any] = {
-    "edge_drop": 0.0,
-    "covariance_weight": 1.0,
-    "weight_decay": 0.0,
-    "scaling": "columns",
-}
-# What "auto" stands for, by what is embedded. The decay of nodes hangs on how many
-# there are, and is left to training.
+# What "auto" stands for, by what is embedded.
 AUTO: dict[Level, dict[str, Any]] = {
     "node": {
-        "augment": "feature",
-        "topology": "learned",
+        # A node among its neighbours, and the same node alone: no second graph, learned
+        # or not, does better on most graphs (docs/ABLATIONS.md).
+        "augment": "topology",
+        "topology": "none",
         "encoder": "gcn",
         "num_layers": 2,
         "norm": None,
         "jump": "last",
         "standardize": False,
         "gain": 0.7,
-        "edge_drop": 0.3,
-        "covariance_weight": 2.0,
-        "scaling": "length",
     },
     "graph": {
         "augment": "feature",
@@ -69,29 +64,73 @@ AUTO: dict[Level, dict[str, Any]] = {
         "jump": "cat",
         "standardize": True,
         "gain": 1.0,
-        **PLAIN,
     },
 }
-AUTO["hetero"] = {
-    **AUTO["node"],
-    "augment": "topology",
-    "topology": "two_hop",
-    "gain": 1.0,
+AUTO["hetero"] = {**AUTO["node"], "topology": "two_hop", "gain": 1.0}
+# And by how the two views differ.
+PLAIN: dict[str, Any] = {
+    "dropout": 0.5,
+    "edge_drop": 0.0,
+    "feature_drop": 0.0,
+    "covariance_weight": 1.0,
+    "weight_decay": 0.0,
+    "scaling": "columns",
+    "tolerance": 1.0,
+    "smoothing": 0,
+}
+# Nodes alone in one of them: what tells a node must not hang on a few of its features.
+ALONE = {
     **PLAIN,
+    "dropout": 0.6,
+    "feature_drop": 0.4,
+    "tolerance": 0.5,
+    "smoothing": 2,
+}
+# Learned features on the same edges differ least, and need help to. The decay hangs on
+# how many nodes there are, and is left to training.
+SAME_EDGES = {
+    **PLAIN,
+    "edge_drop": 0.3,
+    "covariance_weight": 2.0,
+    "scaling": "length",
+    "weight_decay": "auto",
 }
 
 
-def resolve_auto(parameters: Mapping[str, Any], level: Level) -> dict[str, Any]:
-    """Replace "auto" by what it stands for at this level."""
-    standard = AUTO[level]
-    if parameters["augment"] in ("topology", "both"):
-        standard = {**standard, **PLAIN, "topology": "learned"}
-    chosen = {
+def resolve_auto(
+    parameters: Mapping[str, Any], level: Level, *, bare: bool = False
+) -> dict[str, Any]:
+    """Say what "auto" stands for, wherever it stands.
+
+    Args:
+        parameters: as `DSGRL.get_params()`.
+        level: what is embedded.
+        bare: the features are made from the edges.
+    """
+    standard = dict(AUTO[level])
+    if bare:
+        # A node alone has nothing of its own then.
+        standard["augment"] = "feature"
+    if parameters["augment"] != "auto" or standard["augment"] == "feature":
+        # A second graph that is asked for is learned.
+        standard["topology"] = "learned"
+    chosen = {**parameters, **_open(parameters, standard)}
+    if level == "node" and chosen["augment"] == "feature":
+        standard |= SAME_EDGES
+    elif level == "node" and chosen["topology"] == "none":
+        standard |= ALONE
+    else:
+        standard |= PLAIN
+    return _open(parameters, standard)
+
+
+def _open(parameters: Mapping[str, Any], standard: Mapping[str, Any]) -> dict[str, Any]:
+    """Take from the standard what the parameters leave open."""
+    return {
         name: value
         for name, value in standard.items()
         if isinstance(parameters[name], str) and parameters[name] == "auto"
     }
-    return {**parameters, **chosen}
 
 
 def build_dsgrl(
@@ -109,8 +148,10 @@ def build_dsgrl(
         level: what is embedded.
         schema: types and relations for "hetero".
     """
-    parameters = resolve_auto(parameters, level)
+    parameters = {**parameters, **resolve_auto(parameters, level)}
     augment = parameters["augment"]
+    if parameters["smoothing"] and level != "node":
+        refuse("smoothing", parameters["smoothing"], "0 unless nodes are of one kind")
     features = topology = None
     if augment in ("feature", "both"):
         features = _build_features(parameters, in_channels)
@@ -125,6 +166,7 @@ def build_dsgrl(
         Readout(parameters["readout"]) if level == "graph" else None,
         Perturbation(
             edge_drop=parameters["edge_drop"],
+            feature_drop=parameters["feature_drop"],
             # Learned features hide columns themselves, others from each view.
             feature_mask=0.0 if features else parameters["feature_mask"],
         ),
@@ -144,6 +186,17 @@ def build_dsgrl(
                 )
             },
         },
+    )
+
+
+def build_for(parameters: Mapping[str, Any], preparation: Preparation) -> DSGRLMethod:
+    """Build the method for data like that a preparation was made for."""
+    counts = [columns.count for columns in preparation.columns]
+    return build_dsgrl(
+        parameters,
+        counts if preparation.level == "hetero" else counts[0],
+        level=preparation.level,
+        schema=preparation.schema,
     )
 
 
@@ -217,3 +270,13 @@ def _build_encoder(
         jump=parameters["jump"],
         schema=schema,
     )
+
+
+def note_unused_attributes(graph: Graph, method: DSGRLMethod) -> None:
+    """Say so if the edges have attributes that the encoder does not take."""
+    given = any(part.attr is not None for part, _, _ in graph.adjacency.parts())
+    if given and not getattr(method.encoder, "accepts_attr", False):
+        logger.warning(
+            "edge_attr is ignored: this encoder takes weights (edge_weight) only; one "
+            "of your own may take edge_attr, unless there are several node types"
+        )

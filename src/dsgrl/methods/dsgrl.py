@@ -54,16 +54,16 @@ class DSGRLMethod(Method):
         one, two = self.perturb(batch), self.perturb(batch)
         x1, x2 = one.x, two.x
         if self.features is not None:
-            x1, x2 = self.features(batch.x).unbind(dim=1)
+            x1, x2 = self.features(x1).unbind(dim=1)
         learned = two.adjacency if self.topology is None else self.topology(batch)
         return [(one.adjacency, x1), (learned, x2)]
 
     def encode(self, batch: Graph) -> Tensor:
         """Embed both views, Z1 and Z2 side by side [N, V, D], or one row per graph."""
         same_edges = self.topology is None and not self.perturb.drops_edges
-        if same_edges and self.features is not None:
-            # Both views in one pass over the edges.
-            z: Tensor = self.encoder(batch.adjacency, self.features(batch.x))
+        if same_edges and self.features is not None:  # both in one pass over them
+            x = self.features(self.perturb(batch).x)
+            z: Tensor = self.encoder(batch.adjacency, x)
         else:
             z = torch.stack([self.encoder(*view) for view in self.views(batch)], dim=1)
         return z if self.readout is None else self.readout(z, batch.ptr)

@@ -7,8 +7,9 @@ Range = tuple[float, float, Literal["linear", "log"]]
 DSGRL_SPACE: dict[str, Range] = {
     "out_channels": (64, 256, "log"),
     "num_layers": (1, 2, "linear"),
-    "dropout": (0.0, 0.7, "linear"),
+    "dropout": (0.0, 0.8, "linear"),
     "edge_drop": (0.0, 0.7, "linear"),
+    "feature_drop": (0.0, 0.7, "linear"),
     "feature_mask": (0.0, 0.5, "linear"),
     "lr": (3e-4, 1e-2, "log"),
     "weight_decay": (1e-7, 1e-3, "log"),
@@ -29,13 +30,18 @@ FEATURE_SPACE: dict[str, Range] = {
 TOPOLOGY_SPACE: dict[str, Range] = {"edges_per_node": (4, 64, "log")}
 
 
-def dsgrl_space(augment: str, level: str) -> dict[str, Range]:
-    """Say what is varied for DSGRL: its own space, and what levels and views add."""
+def dsgrl_space(views: str, level: str) -> dict[str, Range]:
+    """Say what is varied for DSGRL: its own space, and what levels and views add.
+
+    Args:
+        views: what is learned, as `DSGRL.augment`; "none" if nothing is.
+        level: what is embedded.
+    """
     space = dict(DSGRL_SPACE)
     if level == "graph":
         space |= GRAPH_SPACE
-    if augment in ("feature", "both"):
+    if views in ("feature", "both"):
         space |= FEATURE_SPACE
-    if augment in ("topology", "both"):
+    if views in ("topology", "both"):
         space |= TOPOLOGY_SPACE
     return space

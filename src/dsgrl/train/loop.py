@@ -39,6 +39,7 @@ class TrainConfig:
         max_epochs: the most that "auto" takes.
         patience: "auto" stops when the epoch to keep, were there no untrained model,
             lies this many back.
+        tolerance: by how many standard errors an epoch may be behind the best.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges hidden by "auto".
         batch_size: graphs per step where there are many; None for all at once.
@@ -50,6 +51,7 @@ class TrainConfig:
     epochs: int | Literal["auto"] = "auto"
     max_epochs: int = 500
     patience: int = 100
+    tolerance: float = 1.0
     check_every: int = 5
     holdout: float = HOLDOUT_SHARE
     batch_size: int | None = 128
@@ -84,7 +86,7 @@ def train(
     """
     epochs, links = _plan(graph, config)
     batch = graph if links is None else graph.with_adjacency(links.training)
-    watch = Watch(method, batch, links) if links else None
+    watch = Watch(method, batch, links, config.tolerance) if links else None
     decay = config.weight_decay
     optimizer = torch.optim.Adam(
         method.parameters(),
@@ -113,10 +115,10 @@ def train(
 
 
 def _look(watch: Watch, epoch: int, row: dict[str, float], config: TrainConfig) -> bool:
-    """Measure where due; tell whether the epoch to keep lies too far back."""
+    """Measure where due; tell whether it is time to stop."""
     if epoch % config.check_every == 0:
         row |= watch.look(epoch)
-    return epoch - watch.kept_if_trained >= config.patience
+    return watch.has_waited(epoch, config.patience)
 
 
 def _plan(graph: Graph, config: TrainConfig) -> tuple[int, HeldOutLinks | None]:

@@ -26,21 +26,30 @@ class Candidate:
 class Watch:
     """Follows a method in training and goes back to the epoch to keep.
 
-    That is the earliest epoch whose AUC is within one standard error of the best, the
-    untrained model included: the AUC goes on creeping up long after the embedding has
-    begun to spread noise.
+    That is the earliest epoch whose AUC is within a standard error of the best, or some
+    part of it, the untrained model included: the AUC goes on creeping up long after the
+    embedding has begun to spread noise.
 
     Args:
         method: what is trained.
         batch: the graph it is trained on.
         links: the edges hidden from it.
+        tolerance: by how many standard errors to be behind the best.
     """
 
-    def __init__(self, method: Method, batch: Graph, links: HeldOutLinks) -> None:
+    def __init__(
+        self,
+        method: Method,
+        batch: Graph,
+        links: HeldOutLinks,
+        tolerance: float = 1.0,
+    ) -> None:
         self.method, self.batch, self.links = method, batch, links
+        self.tolerance = tolerance
         self.untrained = self._candidate(0)
         # Trained states whose AUC is near the best, each better than the one before.
         self.near: list[Candidate] = []
+        self.seen: dict[int, float] = {}
 
     def measure(self) -> dict[str, float]:
         """Return what was measured of the untrained model."""
@@ -49,6 +58,7 @@ class Watch:
     def look(self, epoch: int) -> dict[str, float]:
         """Measure the present state and remember it if it may be kept."""
         now = self._candidate(epoch)
+        self.seen[epoch] = now.link_auc
         if not self.near or now.link_auc > self.near[-1].link_auc:
             least = self._near(now.link_auc)
             self.near = [c for c in self.near if c.link_auc >= least] + [now]
@@ -62,6 +72,18 @@ class Watch:
         what is kept, not in when to stop.
         """
         return self.near[0].epoch if self.near else 0
+
+    def has_waited(self, epoch: int, patience: int) -> bool:
+        """Whether to stop: the epoch to keep lies this far back, and nothing is coming.
+
+        An AUC that is by more than a standard error above the lowest of that time is on
+        its way up again.
+        """
+        if epoch - self.kept_if_trained < patience:
+            return False
+        recent = [auc for at, auc in self.seen.items() if at > epoch - patience]
+        error = self.links.standard_error(recent[-1]) if recent else 0.0
+        return not recent or min(recent) >= recent[-1] - error
 
     def restore(self) -> int:
         """Go back to the epoch to keep and return it."""
@@ -78,7 +100,7 @@ class Watch:
 
     def _near(self, best: float) -> float:
         """The lowest AUC that counts as near this one."""
-        return best - self.links.standard_error(best)
+        return best - self.tolerance * self.links.standard_error(best)
 
     @torch.no_grad()
     def _candidate(self, epoch: int) -> Candidate:
