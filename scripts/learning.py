@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from dsgrl.bench.curves import base_setting, is_curve
+from dsgrl.bench.curves import ALONE, base_setting, is_curve, name_setting
 from dsgrl.bench.lines import Line, read_lines
 
 ROOT = Path(__file__).parent.parent
@@ -204,15 +204,16 @@ def pictures() -> dict[str, str]:
 def render() -> str:
     """Return the page."""
     nodes = curves("node")
-    default = base_curves("node")
+    default, alone = base_curves("node"), name_setting(ALONE)
     text = (ROOT / "scripts" / "learning.md").read_text()
     for name, table in {
         "scores": score_table(default),
         "rising": change_table(default, "untrained", "best"),
         "falling": change_table(default, "best", "last"),
         "settings": setting_table(
-            [line for line in nodes if line["setting"] != "gain=0.7"]
+            [line for line in nodes if line["setting"] not in ("gain=0.7", alone)]
         ),
+        "alone": score_table([line for line in nodes if line["setting"] == alone]),
         "start": start_table(nodes),
         "gains": gain_table(),
         "graph scores": score_table(base_curves("graph")),

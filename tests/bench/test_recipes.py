@@ -21,6 +21,7 @@ from dsgrl.bench.systems import SYSTEMS
 from dsgrl.bench.tables import load_paper
 from dsgrl.estimator import DSGRL
 from dsgrl.graph.datasets import DATASETS
+from dsgrl.methods.rules import RULES
 from dsgrl.typing import InputError
 
 RECIPES = list_recipes()
@@ -224,12 +225,19 @@ def test_merge__an_unknown_key_fails_in_any_layer(layer: int) -> None:
         ("epochs=auto", "auto"),
         ("norm=none", None),
         ("scaling=none", "none"),
+        ("topology=none", "none"),
     ],
 )
 def test_settings__are_read_as_recipes_are(text: str, value: object) -> None:
     ((_, found),) = parse_settings([text]).items()
     assert found == value
     assert type(found) is type(value)
+
+
+def test_settings__none_is_a_word_where_a_parameter_knows_it() -> None:
+    for name, (accepts, _) in RULES.items():
+        ((_, found),) = parse_settings([f"{name}=none"]).items()
+        assert accepts("none") == (found == "none"), name
 
 
 @pytest.mark.parametrize("text", ["lr", "=1", "lr="])

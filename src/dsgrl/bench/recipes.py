@@ -23,7 +23,7 @@ DEFAULT = "default"
 NOT_IN_RECIPES = ("random_state", "device", "verbose")
 # TOML has no None; "none" is a value of its own for these.
 _NONE = "none"
-_NONE_IS_A_NAME = ("scaling",)
+_NONE_IS_A_NAME = ("scaling", "topology")
 
 
 def default_parameters() -> dict[str, Any]:

@@ -75,8 +75,9 @@ def embed(
     augment: Annotated[
         Literal["auto", "feature", "topology", "both"],
         typer.Option(
-            help="What is learned to make the views; auto: feature; several types of "
-            "nodes get a graph of those two steps away instead.",
+            help="What is learned to make the views; auto: features for many graphs "
+            "and where nodes have none; else nothing, the second view is of nodes "
+            "alone (several types: of those two steps away).",
         ),
     ] = "auto",
     dim: Annotated[
