@@ -16,7 +16,7 @@ from dsgrl.graph.saving import check_writable, write_embeddings, written_beside
 from dsgrl.train.folder import check_model_path
 from dsgrl.typing import FloatArray, Level, Score
 
-SHOWN_PACKAGES = ("vim", "git", "gimp", "postgresql", "python3-numpy", "wireshark")
+SHOWN_PACKAGES = ("vim", "git", "gimp", "postgresql", "python3-numpy", "mutt")
 SHOWN_TAGS = ("use::editing", "role::plugin", "interface::commandline")
 NUM_NEIGHBORS = 5
 NODE_PROTOCOL, GRAPH_PROTOCOL = "ten 5/15/80 splits", "ten folds"
