@@ -60,7 +60,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         augment: what is learned to make the views: "feature", "topology" or "both";
-            "auto": "feature" for many graphs and bare nodes, else as `topology` says.
+            "auto": as `topology` says; "feature" for many graphs and bare nodes.
         encoder: "gcn", "sage", "gin", or any module called as
             `(x, edge_index[, edge_weight])` that takes the columns of a view:
             `augment_channels`, or the input's own under "topology". It is copied.

@@ -9,11 +9,14 @@ from dsgrl.bench.ablations import (
     BASES,
     DEFAULTS,
     GRAPHS,
+    HELP,
     NODES,
     OPTIONS,
     OTHERS,
     PARTS,
+    SECOND_GRAPHS,
     SETS,
+    SUITE_OF,
     Base,
     Part,
     parts_of,
@@ -45,6 +48,8 @@ def test_others__change_the_second_graph_alone(level: Any) -> None:
     parameters = {**default_parameters(), **SYSTEMS["dsgrl-topology"].fixed}
     before = {**parameters, **resolve_auto(parameters, level)}
     for part in OTHERS:
+        if HELP.items() <= part.changes.items():
+            continue
         changed = {**parameters, **part.changes}
         after = {**changed, **resolve_auto(changed, level)}
         differing = {key for key in before if before[key] != after[key]}
@@ -108,10 +113,9 @@ def test_run_ablations__of_topology__puts_other_graphs_in_its_place(
     monkeypatch.setattr(ablations, "run_suite", run_suite)
     list(run_ablations([name], methods=["dsgrl-topology"]))
     assert {str(call[:2]) for call in calls} == {f"('{suite}', ['dsgrl-topology'])"}
-    assert [settings for *_, settings in calls] == [
-        {},
-        *(part.changes for part in OTHERS),
-    ]
+    base = next(base for base in SECOND_GRAPHS if SUITE_OF[base.level] == suite)
+    expected = [{}, *(part.changes for part in OTHERS if base in part.bases)]
+    assert [settings for *_, settings in calls] == expected
 
 
 def test_run_ablations__refuses_other_methods() -> None:

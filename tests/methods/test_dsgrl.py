@@ -193,5 +193,8 @@ def test_auto__nodes_whose_features_are_made_from_edges_are_not_looked_at_alone(
         "augment": "feature",
     }
     # What is named is done.
+    for level in ("node", "graph", "hetero"):
+        assert resolved(level, topology="two_hop")["augment"] == "topology"
+    assert resolved("node", bare=True, topology="two_hop")["augment"] == "topology"
     named = {"augment": "topology", "topology": "none"}
     assert resolved("node", bare=True, **named) == resolved("node", **named)

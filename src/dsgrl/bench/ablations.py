@@ -15,6 +15,8 @@ from dsgrl.bench.lines import Line
 from dsgrl.bench.recipes import DEFAULT
 from dsgrl.bench.runner import Failure, run_suite
 from dsgrl.graph.datasets import DATASETS, suggest
+from dsgrl.methods import PLAIN
+from dsgrl.methods.build import ALONE as HELP_ALONE
 from dsgrl.typing import InputError
 
 ALONE, FEATURE, TOPOLOGY = "topology-none", "dsgrl-feature", "dsgrl-topology"
@@ -44,6 +46,8 @@ SECOND_GRAPHS = tuple(
     )
 )
 ALL_NODES, ALL = (NODES, FEATURES), (NODES, GRAPHS, FEATURES)
+# What "auto" adds where the second view has nodes alone.
+HELP = {name: value for name, value in HELP_ALONE.items() if value != PLAIN[name]}
 BASES = (*ALL, *SECOND_GRAPHS)
 DEFAULTS = {base.level: base.method for base in (NODES, GRAPHS)}
 
@@ -130,6 +134,16 @@ OTHERS = (
     ),
     Part("the graph's own edges as well", {"keep_edges": True}, SECOND_GRAPHS),
     Part("training", {"epochs": 0}, SECOND_GRAPHS),
+    # And with what nodes alone have by default: is it that which does it?
+    Part("the learned graph, helped", HELP, SECOND_GRAPHS[:1]),
+    *(
+        Part(f"{name}, helped", {"topology": topology, **HELP}, SECOND_GRAPHS[:1])
+        for name, topology in (
+            ("random edges", "random"),
+            ("two steps away", "two_hop"),
+            ("nodes alone: the default", "none"),
+        )
+    ),
 )
 
 

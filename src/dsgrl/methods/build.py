@@ -111,6 +111,9 @@ def resolve_auto(
     if bare:
         # A node alone has nothing of its own then.
         standard["augment"] = "feature"
+    if parameters["topology"] != "auto":
+        # A second graph that is named is taken.
+        standard["augment"] = "topology"
     if parameters["augment"] != "auto" or standard["augment"] == "feature":
         # A second graph that is asked for is learned.
         standard["topology"] = "learned"
