@@ -26,8 +26,8 @@ scores, in points (macro-F1 for IMDB, else accuracy); below zero the criterion d
 better than the labels. Nodes are judged by three 5/15/80 splits, graphs by the ten
 public folds.
 
-* *epoch*: only the epoch is chosen, of one setting (for nodes the plain one: the
-  default without dropped edges, decay, lengthened rows and smaller start); what
+* *epoch*: only the epoch is chosen, of one setting (for nodes the plain one: learned
+  features without dropped edges, decay, lengthened rows and smaller start); what
   `epochs="auto"` does.
 * *setting and epoch*: among all settings and epochs, where there are several settings;
   what `dsgrl tune --without-labels` does.
@@ -36,7 +36,8 @@ public folds.
 
 The signals are those of `dsgrl.train.signals`. "Held-out links, earliest near the best"
 hides 5 % of the edges and takes the earliest epoch whose AUC is within one standard
-error of the best, stopping when that epoch lies 100 back: what `epochs="auto"` does.
+error of the best, stopping when that epoch lies 100 back: what `epochs="auto"` does
+(within half of one where the second view has nodes alone, `tolerance`).
 "Or steepest spectrum, the earlier" takes the epoch at which the eigenvalues of the
 embedding's covariance fall fastest, if that comes first. On the curves of nodes it
 loses less, on IMDB more. The default stays with links alone, because looked at every

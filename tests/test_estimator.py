@@ -486,11 +486,47 @@ def test_fit__numpy_numbers_are_numbers(community_graph: Data, tmp_path: Path) -
     assert DSGRL.load(tmp_path / "model").out_channels == 4
 
 
+@pytest.mark.parametrize("first", ["auto", 0, 2])
+def test_smoothing__is_that_of_the_fit(
+    first: Any, community_graph: Data, tmp_path: Path
+) -> None:
+    model = small(smoothing=first).fit(community_graph)
+    z = model.transform(community_graph)
+    model.save(tmp_path / "model")
+    for other in ("auto", 0, 3):
+        model.set_params(smoothing=other)
+        np.testing.assert_array_equal(model.transform(community_graph), z)
+    loaded = DSGRL.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.transform(community_graph), z)
+
+
+def test_keep_edges__of_a_second_graph_without_any_is_refused(
+    community_graph: Data,
+) -> None:
+    with pytest.raises(InputError, match="keep_edges=True: expected False, or a topol"):
+        small(keep_edges=True).fit(community_graph)
+    small(keep_edges=True, topology="two_hop").fit(community_graph)
+
+
+def test_injected_encoder__of_other_columns_is_told_in_one_line(
+    community_graph: Data,
+) -> None:
+    with pytest.raises(InputError, match="does not take 12 columns"):
+        small(encoder=Wrapped()).fit(community_graph)
+
+
+def test_chosen__holds_no_auto(community_graph: Data) -> None:
+    for augment in ("auto", "feature", "topology"):
+        model = small(augment=augment).fit(community_graph)
+        assert "auto" not in model.chosen_.values()
+
+
 def test_load__keeps_what_auto_stood_for(
     community_graph: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = small().fit(community_graph)
     model.save(tmp_path / "model")
+    assert "| topology | auto: none |" in (tmp_path / "model/README.md").read_text()
     monkeypatch.setitem(build.AUTO["node"], "augment", "feature")
     monkeypatch.setitem(build.AUTO["node"], "num_layers", 5)
     loaded = DSGRL.load(tmp_path / "model")

@@ -48,7 +48,7 @@ from dsgrl.typing import (
 )
 
 Embeddings = FloatArray | dict[str, FloatArray]
-FITTED = ("n_features_in_", "epoch_", "chosen_")
+FITTED = ("n_features_in_", "epoch_", "chosen_", "smoothing_")
 TRAINING = tuple(field.name for field in fields(TrainConfig))
 
 
@@ -100,8 +100,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         gain: factor on the first weights from features to embedding; a smaller start
             leaves more to learn (docs/LEARNING.md); "auto": 0.7 for nodes, else 1.
         aggregate: how the views' embeddings become one: "concat", "mean", "sum".
-        smoothing: n of Z + A^n Z, which is then returned, 0 for Z; "auto": 2 where
-            `dropout` is 0.6 by itself, else 0.
+        smoothing: n; Z + A^n Z is returned, Z for 0; "auto": 2 where `dropout` is 0.6.
         invariance: "mse" or "frobenius" (Eq. 1).
         regularizer: "covariance" (Eq. 4) or "orthogonality" (Eq. 7).
         invariance_weight: alpha.
@@ -116,7 +115,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             the earliest epoch within a standard error of the best at telling them
             from random pairs, the untrained model included.
         max_epochs: the most that "auto" takes.
-        patience: "auto" stops when the trained epoch to keep lies this many back.
+        patience: "auto" stops if the epoch to keep lies this far back, and none rises.
         tolerance: by how many standard errors an epoch may be behind the best to be
             kept in its place; "auto": 0.5 where `dropout` is 0.6 by itself, else 1.
         check_every: epochs between two looks at the held-out links.
@@ -128,8 +127,9 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         warmup_epochs: epochs over which the rate rises to `lr`.
         scaling: "standard" gives every dense column mean 0 and deviation 1, "none"
             leaves features as they are, "columns" scales unless they are 0/1 or
-            sparse, "length" also lengthens all rows by one number if they are short;
-            "auto": "length" for nodes of one kind under "feature", else "columns".
+            sparse, "unit" also brings sparse ones to one unit, "length" lengthens all
+            rows by one number if they are short; "auto": for nodes of one kind "length"
+            under "feature", "unit" if alone in the second view; else "columns".
         structural_columns: how many to make where there are no features: 5 of degrees,
             then spectral ones (one graph: 69 by default) or one per degree (many: 5).
         device: "auto" (a GPU if there is one), "cpu", "cuda", ...
@@ -289,6 +289,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             history, epoch = train(method, graph, config, report)
         # Only now: a fit that fails leaves the model as it was.
         self.method_, self.preparation_, self.chosen_ = method, preparation, chosen
+        self.smoothing_ = parameters["smoothing"]
         self.history_, self.epoch_ = history, epoch
         self.n_features_in_ = graph.num_features
         return graph
@@ -310,15 +311,14 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._embed(self._prepare(data))
 
     def _embed(self, graph: Graph) -> Embeddings:
-        steps = self.chosen_.get("smoothing", self.smoothing)
-        z = smooth(embed_all(self.method_, graph), graph.adjacency, steps)
+        z = smooth(embed_all(self.method_, graph), graph.adjacency, self.smoothing_)
         if self.preparation_.schema is None:
             return z.cpu().numpy()
         kinds = zip(self.preparation_.schema.types, graph.split(z), strict=True)
         return {kind: rows.cpu().numpy() for kind, rows in kinds}
 
     def views(self, data: Any) -> tuple[Any, Any]:
-        """Return the two learned views, to inspect or use elsewhere.
+        """Return the two views, learned or not, to inspect or use elsewhere.
 
         Returns:
             Two `View`s (features, edges, weights); for a list of graphs two lists of

@@ -44,7 +44,7 @@ ReadoutName = Literal["sum", "mean", "max"]
 AggregateName = Literal["concat", "mean", "sum"]
 InvarianceName = Literal["mse", "frobenius"]
 RegularizerName = Literal["covariance", "orthogonality"]
-ScalingName = Literal["length", "columns", "standard", "none"]
+ScalingName = Literal["length", "unit", "columns", "standard", "none"]
 NormalizationName = Literal["gcn", "mean", "sum"]
 
 FloatArray = npt.NDArray[np.float32]
@@ -56,10 +56,10 @@ class InputError(ValueError):
 
 
 class View(NamedTuple):
-    """One learned view of a graph, as plain tensors in PyG's vocabulary.
+    """One view of a graph, learned or not, as plain tensors in PyG's vocabulary.
 
     Attributes:
-        x: augmented features [N, D1].
+        x: its features, augmented or not [N, D1].
         edge_index: source and target of every edge [2, E].
         edge_weight: weight of every edge [E].
     """
@@ -70,10 +70,10 @@ class View(NamedTuple):
 
 
 class HeteroView(NamedTuple):
-    """One learned view of a graph with several types of nodes.
+    """One view, learned or not, of a graph with several types of nodes.
 
     Attributes:
-        x: augmented features of every type [N_type, D1].
+        x: its features of every type [N_type, D1].
         edge_index: source and target of every edge, by relation [2, E].
         edge_weight: weight of every edge, by relation [E].
     """

@@ -209,3 +209,21 @@ def test_run_ablations__a_missing_dataset_is_told_once(
     assert list(run) == []
     assert told.count("cora") == 1
     assert len(told) == 2 + len(parts_of(NODES))
+
+
+def test_run_ablations__of_all_methods_passes_over_what_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = set()
+
+    def run_suite(suite: str, **options: Any) -> list[Any]:
+        calls.add((suite, *options["methods"]))
+        return []
+
+    monkeypatch.setattr(ablations, "run_suite", run_suite)
+    methods = list(dict.fromkeys(base.method for base in BASES))
+    list(run_ablations(methods=methods))
+    expected = {(SUITE_OF[base.level], base.method) for base in BASES}
+    assert calls == {pair for pair in expected if pair[0] != "hetero"}
+    with pytest.raises(InputError, match="cca-ssg"):
+        list(run_ablations(methods=["cca-ssg"]))

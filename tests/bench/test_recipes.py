@@ -65,7 +65,6 @@ def test_recipe__of_the_paper_has_a_number_to_compare_with(name: str) -> None:
 
 
 # How learned edges are looked for, where it runs: not what the method is.
-# How edges are found and where; and when to stop, of a number of epochs.
 OPEN = {"candidates", "device", "tolerance"}
 
 

@@ -176,9 +176,9 @@ def test_scale__standard_columns_and_constant_ones() -> None:
 def test_scale__sparse_features_of_any_unit_become_alike() -> None:
     x = torch.rand(30, 6) * (torch.rand(30, 6) < 0.3)
     scaled = []
-    for factor in (1.0, 1e-3, 50.0):
+    for factor in (1.0, 1e-25, 1e25):
         sparse = Adjacency.from_dense(factor * x)
-        scale = fit_scale(sparse, "columns")
+        scale = fit_scale(sparse, "unit")
         assert scale is not None
         result = scale.apply(sparse)
         assert isinstance(result, Adjacency)
@@ -189,10 +189,13 @@ def test_scale__sparse_features_of_any_unit_become_alike() -> None:
     torch.testing.assert_close(scaled[0] * (x.max() / scaled[0].max()), x)
 
 
-def test_scale__columns_leaves_zero_and_one() -> None:
+def test_scale__columns_leaves_zero_one_and_sparse_features() -> None:
     binary = (torch.rand(30, 6) < 0.5).float()
-    assert fit_scale(binary, "columns") is None
-    assert fit_scale(Adjacency.from_dense(binary), "columns") is None
+    for scaling in ("columns", "unit"):
+        assert fit_scale(binary, scaling) is None
+        assert fit_scale(Adjacency.from_dense(binary), scaling) is None
+        assert fit_scale(Adjacency.from_dense(0 * binary), scaling) is None
+    assert fit_scale(Adjacency.from_dense(3 * binary), "columns") is None
     assert fit_scale(binary, "standard") is not None
     assert fit_scale(torch.randn(30, 6), "none") is None
 

@@ -112,6 +112,8 @@ def test_sparse_features__stay_sparse_and_give_the_same(community_graph: Data) -
         ({"norm": "auto"}, "norm='auto': expected one of None, 'batch', 'layer'"),
         ({"out_channels": 0}, "out_channels=0: expected a whole number from 1"),
         ({"lr": 0}, "lr=0: expected a number above 0"),
+        ({"dropout": "auto"}, "dropout='auto': expected a share from 0 to below 1"),
+        ({"tolerance": "auto"}, "tolerance='auto': expected a number from 0"),
         ({"epochs": "many"}, "epochs='many'"),
     ],
 )

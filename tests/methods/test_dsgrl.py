@@ -171,8 +171,9 @@ def test_auto__help_hangs_on_how_the_views_of_nodes_differ() -> None:
     assert alone == help_of("node", augment="topology", topology="none")
     assert alone["dropout"] > PLAIN["dropout"] == features["dropout"]
     assert alone["feature_drop"] > PLAIN["feature_drop"] == features["feature_drop"]
-    for name in ("edge_drop", "covariance_weight", "weight_decay", "scaling"):
+    for name in ("edge_drop", "covariance_weight", "weight_decay"):
         assert alone[name] == PLAIN[name] != features[name]
+    assert len({alone["scaling"], PLAIN["scaling"], features["scaling"]}) == 3
     for level in ("graph", "hetero"):
         assert help_of(level) == help_of(level, augment="feature") == PLAIN
         assert help_of(level, augment="topology", topology="none") == PLAIN

@@ -8,10 +8,12 @@ from torch_geometric.data import Data
 
 from dsgrl.estimator import DSGRL
 from dsgrl.graph import Graph, as_graph
+from dsgrl.methods import resolve_auto
 from dsgrl.train import memory
 from dsgrl.train.memory import estimate_training_bytes, pick_search, warn_if_too_large
 
-PARAMETERS = DSGRL().get_params(deep=False)
+CHOSEN = DSGRL(augment="feature").get_params(deep=False)
+PARAMETERS = {**CHOSEN, **resolve_auto(CHOSEN, "node")}
 
 
 def empty(num_nodes: int) -> Graph:
@@ -59,3 +61,15 @@ def test_warning__only_if_it_will_not_fit(
 def test_available__is_a_sensible_number() -> None:
     found: Any = memory.available_bytes()
     assert found is None or 1e6 < found < 1e15
+
+
+def test_estimate__of_dropped_features_has_a_copy_for_each_view() -> None:
+    parameters = DSGRL().get_params(deep=False)
+    parameters |= resolve_auto(parameters, "node")
+    edges = torch.zeros(2, 1, dtype=torch.long)
+    dense = as_graph(Data(x=torch.randn(50, 2000), edge_index=edges))
+    kept = {**parameters, "feature_drop": 0.0}
+    more = estimate_training_bytes(dense, parameters)
+    assert more - estimate_training_bytes(dense, kept) == 2 * 4 * 50 * 2000
+    sparse = as_graph(Data(x=torch.eye(50, 2000).to_sparse(), edge_index=edges))
+    assert estimate_training_bytes(sparse, parameters) < more

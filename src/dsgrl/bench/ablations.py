@@ -15,7 +15,6 @@ from dsgrl.bench.lines import Line
 from dsgrl.bench.recipes import DEFAULT
 from dsgrl.bench.runner import Failure, run_suite
 from dsgrl.graph.datasets import DATASETS, suggest
-from dsgrl.methods import PLAIN
 from dsgrl.methods.build import ALONE as HELP_ALONE
 from dsgrl.typing import InputError
 
@@ -47,7 +46,10 @@ SECOND_GRAPHS = tuple(
 )
 ALL_NODES, ALL = (NODES, FEATURES), (NODES, GRAPHS, FEATURES)
 # What "auto" adds where the second view has nodes alone.
-HELP = {name: value for name, value in HELP_ALONE.items() if value != PLAIN[name]}
+HELP = {
+    name: HELP_ALONE[name]
+    for name in ("dropout", "feature_drop", "tolerance", "smoothing")
+}
 BASES = (*ALL, *SECOND_GRAPHS)
 DEFAULTS = {base.level: base.method for base in (NODES, GRAPHS)}
 
@@ -129,6 +131,7 @@ OTHERS = (
             "feature_drop": 0.0,
             "tolerance": 1.0,
             "smoothing": 0,
+            "scaling": "columns",
         },
         SECOND_GRAPHS,
     ),
@@ -141,7 +144,7 @@ OTHERS = (
         for name, topology in (
             ("random edges", "random"),
             ("two steps away", "two_hop"),
-            ("nodes alone: the default", "none"),
+            ("nodes alone", "none"),
         )
     ),
 )
@@ -174,7 +177,12 @@ def run_ablations(
         InputError: if a name cannot work.
     """
     names = [name.lower() for name in datasets or SETS]
-    runs = [(name, _find(name, method)) for name in names for method in methods or [""]]
+    runs = [
+        (name, _find(name, method))
+        for name in names
+        for method in methods or [""]
+        if datasets or not method or _is_meant_for(method, name)
+    ]
     absent: set[str] = set()
 
     def fail(failure: Failure) -> None:
@@ -200,6 +208,13 @@ def run_ablations(
                 on_start=on_start,
                 on_failure=fail,
             )
+
+
+def _is_meant_for(method: str, name: str) -> bool:
+    known = {base.method for base in BASES}
+    pairs = {(base.method, base.level) for base in BASES}
+    # An unknown method is told, not passed over.
+    return method not in known or (method, DATASETS[name].level) in pairs
 
 
 def _find(name: str, method: str) -> Base:

@@ -105,7 +105,7 @@ def embed(
     ] = None,
     views: Annotated[
         Path | None,
-        typer.Option(help="Folder for the learned features and edges (parquet)."),
+        typer.Option(help="Folder for the views' features and edges (parquet)."),
     ] = None,
     directed: DirectedOption = False,
     device: DeviceOption = "auto",

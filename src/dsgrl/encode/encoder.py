@@ -13,7 +13,7 @@ from dsgrl.encode.dense import activate
 from dsgrl.encode.layers import LAYERS, GraphLayer
 from dsgrl.encode.relational import RelationalLayer
 from dsgrl.graph import Adjacency, Schema
-from dsgrl.typing import EncoderName, JumpName, NormName
+from dsgrl.typing import EncoderName, InputError, JumpName, NormName
 
 
 class Encoder(nn.Module):
@@ -110,7 +110,7 @@ class PyGEncoder(nn.Module):
 
     Args:
         module: the user's encoder; it must accept the columns of a view
-            (`augment_channels`, or the input's own if only topology is learned).
+            (`augment_channels` if features are learned, else the input's own).
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -139,10 +139,18 @@ class PyGEncoder(nn.Module):
         if self.accepts_attr and self.attr_channels:
             zeros = held.value.new_zeros(held.num_edges, int(self.attr_channels))
             edges["edge_attr"] = zeros if held.attr is None else held.attr
-        if x.dim() == 2:
-            result: Tensor = self.module(x, **edges)
-            return result
-        return torch.stack([self.module(v, **edges) for v in x.unbind(1)], dim=1)
+        try:
+            if x.dim() == 2:
+                result: Tensor = self.module(x, **edges)
+                return result
+            return torch.stack([self.module(v, **edges) for v in x.unbind(1)], dim=1)
+        except RuntimeError as error:
+            if "shapes cannot be multiplied" not in str(error):
+                raise
+            raise InputError(
+                f"your encoder does not take {x.size(-1)} columns, those of a view: "
+                f"make it for them, or set augment_channels ({error})"
+            ) from error
 
 
 def _per_view(norm: nn.Module, h: Tensor) -> Tensor:

@@ -33,19 +33,18 @@ def fit_scale(x: Tensor | Adjacency, scaling: ScalingName) -> ColumnScale | None
     Args:
         x: features [N, F].
         scaling: "none"; "standard", mean 0 and deviation 1; "columns", standard for
-            dense features, one number for sparse ones whose entries are then of size 1,
-            and 0 and 1 as they are; "length", as "columns", then all multiplied by one
-            number if rows are short: the same weights do more with them, training is
-            faster, and decay does not outweigh what is learned.
+            dense features that are not all 0 or 1; "unit", as "columns", and sparse
+            ones are divided by one number, so that their entries are of size 1;
+            "length", as "columns", then all multiplied by one number if rows are short:
+            the same weights do more with them, training is faster, and decay does not
+            outweigh what is learned.
     """
     if scaling == "none" or x.shape[0] == 0:
         return None
-    values = x.value if isinstance(x, Adjacency) else x
-    scale = None
-    if scaling == "standard":
-        scale = _standard(x)
-    elif not bool(((values == 0) | (values == 1)).all()):
-        scale = _one_unit(x) if isinstance(x, Adjacency) else _standard(x)
+    as_they_are = isinstance(x, Adjacency) or bool(((x == 0) | (x == 1)).all())
+    scale = None if as_they_are and scaling != "standard" else _standard(x)
+    if scaling == "unit" and isinstance(x, Adjacency):
+        scale = _one_unit(x)
     if scaling == "length":
         scale = _lengthened(x, scale)
     return scale
@@ -61,13 +60,14 @@ def _standard(x: Tensor | Adjacency) -> ColumnScale:
     return ColumnScale(mean, torch.where(constant, 1.0, deviation))
 
 
-def _one_unit(x: Adjacency) -> ColumnScale:
+def _one_unit(x: Adjacency) -> ColumnScale | None:
     """Make the entries that are not 0 of size 1, on average, and leave the zeros."""
-    entries = x.value[x.value != 0]
-    size = (
-        torch.ones(x.shape[1], device=entries.device) * entries.square().mean().sqrt()
-    )
-    return ColumnScale(torch.zeros_like(size), size)
+    entries = x.value[x.value != 0].double()
+    size = float(entries.square().mean().sqrt()) if len(entries) else 1.0
+    if size == 1.0:
+        return None
+    ones = x.value.new_ones(x.shape[1])
+    return ColumnScale(torch.zeros_like(ones), size * ones)
 
 
 def _lengthened(x: Tensor | Adjacency, scale: ColumnScale | None) -> ColumnScale | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from dsgrl.methods.base import Method
-from dsgrl.methods.rules import RULES, WEIGHT, Rule, refuse
+from dsgrl.methods.rules import RULES, SHARE, WEIGHT, Rule, refuse
 
 
 class Baseline(Method):
@@ -29,7 +29,7 @@ class Baseline(Method):
         Raises:
             InputError: naming the parameter, the value given and the values allowed.
         """
-        rules = {**RULES, "tolerance": WEIGHT, **cls.rules}
+        rules = {**RULES, "dropout": SHARE, "tolerance": WEIGHT, **cls.rules}
         for name, value in parameters.items():
             if name in rules and not rules[name][0](value):
                 refuse(name, value, rules[name][1])

@@ -83,6 +83,7 @@ ALONE = {
     **PLAIN,
     "dropout": 0.6,
     "feature_drop": 0.4,
+    "scaling": "unit",
     "tolerance": 0.5,
     "smoothing": 2,
 }
@@ -132,7 +133,9 @@ def _open(parameters: Mapping[str, Any], standard: Mapping[str, Any]) -> dict[st
     return {
         name: value
         for name, value in standard.items()
-        if isinstance(parameters[name], str) and parameters[name] == "auto"
+        if isinstance(parameters[name], str)
+        and parameters[name] == "auto"
+        and value != "auto"
     }
 
 
@@ -155,6 +158,8 @@ def build_dsgrl(
     augment = parameters["augment"]
     if parameters["smoothing"] and level != "node":
         refuse("smoothing", parameters["smoothing"], "0 unless nodes are of one kind")
+    if parameters["keep_edges"] and parameters["topology"] == "none":
+        refuse("keep_edges", True, "False, or a topology that has edges, not 'none'")
     features = topology = None
     if augment in ("feature", "both"):
         features = _build_features(parameters, in_channels)

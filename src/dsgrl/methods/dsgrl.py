@@ -18,11 +18,11 @@ from dsgrl.typing import AggregateName, Level, LossTerms
 
 
 class DSGRLMethod(Method):
-    """Two learned views of one graph, one shared encoder, one objective.
+    """Two views of one graph, learned or not, one shared encoder, one objective.
 
     Args:
         features: learns X1, X2 [N, V, D1]; without it both are X.
-        topology: learns A' [N, N]; without it both views are on A.
+        topology: learns or makes A' [N, N]; without it both views are on A.
         encoder: embeds a view, (A, X) -> Z [N, ..., D].
         readout: pools the nodes of each graph, if graphs are to be embedded.
         perturb: weakens the graph at random while training, if at all.

@@ -134,6 +134,7 @@ def _describe(config: dict[str, Any]) -> str:
     fitted, given = config.get("fitted", {}), config.get("input", {})
     what = "Graph" if given.get("level") == "graph" else "Node"
     types = ", ".join((given.get("schema") or {}).get("types", []))
+    chosen = fitted.get("chosen_", {})
     lines = [
         f"# {what} embeddings learned with dsgrl",
         "",
@@ -150,7 +151,10 @@ def _describe(config: dict[str, Any]) -> str:
         "",
         "| parameter | value |",
         "|---|---|",
-        *(f"| {k} | {v} |" for k, v in config.get("parameters", {}).items()),
+        *(
+            f"| {k} | {v}{f': {chosen[k]}' if k in chosen else ''} |"
+            for k, v in config.get("parameters", {}).items()
+        ),
         "",
         f"`{WEIGHTS}` has the weights, `{CONFIG}` what is needed to rebuild the "
         f"model, `{HISTORY}` the course of training.",

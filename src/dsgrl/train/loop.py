@@ -38,7 +38,7 @@ class TrainConfig:
             epoch that `Watch` says, the untrained model included.
         max_epochs: the most that "auto" takes.
         patience: "auto" stops when the epoch to keep, were there no untrained model,
-            lies this many back.
+            lies this many back, and the score is not rising from a low.
         tolerance: by how many standard errors an epoch may be behind the best.
         check_every: epochs between two looks at the held-out links.
         holdout: share of the edges hidden by "auto".

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from dsgrl.augment.similar import Search
 from dsgrl.graph import Graph
 from dsgrl.typing import CandidatesName
@@ -48,13 +50,22 @@ def estimate_training_bytes(graph: Graph, parameters: Mapping[str, Any]) -> floa
     """Estimate what training on all of a graph at once takes beyond the imports.
 
     Both views of the augmented features and of every layer, each with its gradient,
-    and the edges with their transpose and normalised form. On GitHub's graph it says
-    484 MB where 433 were measured.
+    and the edges with their transpose and normalised form; what is dropped from dense
+    input is a copy for each view. On GitHub's graph, with learned features, it says 484
+    MB where 433 were measured.
+
+    Args:
+        graph: what is trained on.
+        parameters: of `DSGRL`, with what "auto" stands for.
     """
     layers = parameters["num_layers"]
     layers = layers if isinstance(layers, int) else 2
     hidden = parameters["hidden_channels"] or parameters["out_channels"]
-    width = 2 * parameters["augment_channels"] + 4 * layers * hidden
+    width = 4 * layers * hidden
+    if parameters["augment"] in ("feature", "both"):
+        width += 2 * parameters["augment_channels"]
+    if parameters["feature_drop"] and isinstance(graph.x, Tensor):
+        width += graph.x.shape[1]
     edges = 3 * INDEX_BYTES * graph.adjacency.num_edges
     return float(2 * NUMBER_BYTES * graph.num_nodes * width + edges)
 
@@ -85,7 +96,7 @@ def warn_if_too_large(graph: Graph, parameters: Mapping[str, Any]) -> None:
     if needed > available:
         logger.warning(
             "training on %d nodes and %d edges at once takes about %.1f GB, %.1f are "
-            "free: lower out_channels and augment_channels",
+            "free: lower out_channels, augment_channels or feature_drop",
             graph.num_nodes,
             graph.adjacency.num_edges,
             needed / GIGABYTE,

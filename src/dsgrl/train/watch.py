@@ -79,11 +79,11 @@ class Watch:
         An AUC that is by more than a standard error above the lowest of that time is on
         its way up again.
         """
-        if epoch - self.kept_if_trained < patience:
+        if not self.seen or epoch - self.kept_if_trained < patience:
             return False
-        recent = [auc for at, auc in self.seen.items() if at > epoch - patience]
-        error = self.links.standard_error(recent[-1]) if recent else 0.0
-        return not recent or min(recent) >= recent[-1] - error
+        last = max(self.seen)
+        recent = [auc for at, auc in self.seen.items() if at > last - patience]
+        return min(recent) >= recent[-1] - self.links.standard_error(recent[-1])
 
     def restore(self) -> int:
         """Go back to the epoch to keep and return it."""
