@@ -243,7 +243,8 @@ def render_ablations(lines: Sequence[Line]) -> str:
     sections = []
     for base in BASES:
         scores = _scores(lines, base.method)
-        found = dict.fromkeys(name for name, _ in scores)
+        # Changes of what is not there cannot be told.
+        found = dict.fromkeys(name for name, recipe in scores if recipe == DEFAULT)
         names = [name for name in found if DATASETS[name].level == base.level]
         if not names:
             continue
