@@ -55,8 +55,8 @@ it has by default (rows "helped") the others stay behind it. So that is the defa
 nodes that have features. It learns no view, only the encoder; features learned beside
 it (`augment="both"`, `topology="none"`) cost 2.6 points on Cora and win 0.3 on CiteSeer
 (one seed, docs/RESULTS.md). Nodes without features of their own have nothing to say
-alone: there learned features stay the default (Cora without its words 68.7 against 67.4,
-CiteSeer 49.7 against 47.5, debian 55.9 against 51.1, means of three seeds in
+alone: there learned features stay the default (Cora without its words 68.7 against
+67.4, CiteSeer 49.7 against 47.5, debian 55.9 against 51.1, means of three seeds in
 `results/notes.jsonl`; hardly above the untrained model, all of them).
 
 On whole graphs no second graph stands out. For several types of nodes those two steps

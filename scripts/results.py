@@ -25,9 +25,10 @@ and no label is used to train or to stop (the setting itself was chosen by peopl
 saw labels: of learned features by scores of Cora, CiteSeer, debian, Photo and DBLP,
 once of Deezer; nodes alone as second view, `topology-none`, the default for nodes,
 after a look at its scores on all eight, its dropout, dropped features, stopping and
-smoothing by validation rows of those five); `paper` is the paper's appendix, `tuned` the best of a few trials (how few is listed below) by the
-training and validation rows of one split (on CS one layer, on IMDB-M a column per
-degree were fixed before, after a look at the validation rows of all splits). Nodes: ten
+smoothing by validation rows of those five); `paper` is the paper's appendix, `tuned`
+the best of a few trials (how few is listed below) by the training and validation rows
+of one split (on CS one layer, on IMDB-M a column per degree were fixed before, after a
+look at the validation rows of all splits). Nodes: ten
 stratified 5/15/80 splits. Graphs: the ten public folds. IMDB: 20 to 80 % of the test
 nodes, ten draws. Everything about the probe is chosen on validation rows. Random-F,
 Random-T (the untrained models) and raw features are our controls under the same
