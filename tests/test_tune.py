@@ -73,14 +73,14 @@ class FakeModel:
 
 def nearest_mean(z: Any, y: Any, *, splits: list[Split], metric: str) -> Any:
     """Give a row the class whose mean is nearest; in place of the linear probe."""
-    validation = []
+    scores = []
     for split in splits:
         classes = np.unique(y[split.train])
         means = [z[split.train][y[split.train] == c].mean(axis=0) for c in classes]
         distance = np.stack([np.square(z - mean).sum(axis=1) for mean in means])
         right = classes[distance.argmin(axis=0)] == y
-        validation.append(100 * float(right[split.val].mean()))
-    return SimpleNamespace(validation=validation)
+        scores.append(100 * float(right[split.test].mean()))
+    return SimpleNamespace(mean=float(np.mean(scores)))
 
 
 @pytest.fixture
@@ -207,17 +207,37 @@ def test_validation_score__keeps_no_test_label() -> None:
 
 
 @pytest.mark.parametrize("several_labels", [False, True])
-def test_redealt__same_rows_same_shares_other_hands(several_labels: bool) -> None:
+@pytest.mark.parametrize(("num_train", "num_judge"), [(4, 5), (11, 3)])
+def test_redealt__same_rows_same_shares_other_hands(
+    num_train: int, num_judge: int, several_labels: bool
+) -> None:
     y = np.array([0, 0, 1, 2, 0, 0, 0, 1, 1, 2, 2, 2, 0, 1])
     labels = np.eye(3, dtype=np.int64)[y] if several_labels else y
-    deals = list(redealt(labels, num_train=4, deals=6))
-    assert [list(part) for part in deals[0]] == [[0, 1, 2, 3], list(range(4, 14))]
-    for train, val in deals:
-        assert sorted([*train, *val]) == list(range(14))
-        assert len(train) == 4
+    deals = list(redealt(labels, num_train=num_train, deals=6))
+    more_to_fit = num_train > 7
+    assert {*deals[0].val} <= {*range(num_train, 14)}
+    assert {*deals[0].train} <= {*range(num_train)}
+    for train, val, judge in deals:
+        assert sorted([*train, *val, *judge]) == list(range(14))
+        assert len(judge) == num_judge
+        whole = [*train, *judge] if more_to_fit else train
+        assert len(whole) == num_train
         if not several_labels:
-            assert sorted(y[train]) == [0, 0, 1, 2]
-    assert len({tuple(train) for train, _ in deals}) > 3
+            assert sorted(y[whole]) == sorted(y[:num_train])
+    assert len({tuple(deal.test) for deal in deals}) > 3
+
+
+@pytest.mark.parametrize(("train", "val"), [(0.4, 0.1), (0.1, 0.4)])
+def test_validation_score__praises_no_embedding_that_knows_nothing(
+    train: float, val: float
+) -> None:
+    # Rows that chose the probe's strength and scaling would find it above chance.
+    y = np.repeat(np.arange(2), 100)
+    (split,) = stratified_splits(y, num_splits=1, train=train, val=val)
+    judge = validation_score(y, split, metric="accuracy")
+    noise = [np.random.default_rng(seed).normal(size=(200, 30)) for seed in range(20)]
+    scores = [judge(Embedded(z.astype("f4"))) for z in noise]
+    assert np.mean(scores) < 52
 
 
 def test_validation_score__is_less_a_matter_of_chance_than_one_deal() -> None:

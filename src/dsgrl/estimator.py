@@ -40,7 +40,6 @@ from dsgrl.typing import (
     InvarianceName,
     JumpName,
     NormName,
-    ReadoutName,
     RegularizerName,
     ScalingName,
     SimilarityName,
@@ -72,7 +71,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             nodes, "batch" for graphs.
         jump: what the encoder returns: its "last" layer, the "sum" of all, or all
             side by side, "cat"; "auto": "last" for nodes, "cat" for graphs.
-        readout: how the nodes of a graph become one vector: "sum", "mean" or "max".
+        readout: how nodes become one vector per graph (see `Readout`), "sum+max" e.g.
         augment_channels: width of an augmented view.
         augment_layers: layers of each feature augmenter.
         topology: the second graph: "learned", or one that is not: "random", "knn_x",
@@ -155,7 +154,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         num_layers: int | Literal["auto"] = "auto",
         norm: NormName | Literal["auto"] | None = "auto",
         jump: JumpName | Literal["auto"] = "auto",
-        readout: ReadoutName = "sum",
+        readout: str = "sum",
         augment_channels: int = 256,
         augment_layers: int = 1,
         topology: TopologyName | Literal["auto"] = "auto",

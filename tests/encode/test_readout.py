@@ -6,7 +6,6 @@ from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_poo
 
 from dsgrl.encode import Readout
 from dsgrl.graph import as_graph
-from dsgrl.typing import ReadoutName
 from samples import make_graphs
 
 POOLS = {"sum": global_add_pool, "mean": global_mean_pool, "max": global_max_pool}
@@ -21,7 +20,7 @@ kinds = pytest.mark.parametrize("kind", POOLS)
     seed=st.integers(0, 99),
 )
 def test_readout__equals_pyg_values_and_gradients(
-    kind: ReadoutName, sizes: list[int], views: tuple[int, ...], seed: int
+    kind: str, sizes: list[int], views: tuple[int, ...], seed: int
 ) -> None:
     """Graphs without nodes are zeros, as in PyG."""
     generator = torch.Generator().manual_seed(seed)
@@ -38,17 +37,35 @@ def test_readout__equals_pyg_values_and_gradients(
     torch.testing.assert_close(found, wanted)
 
 
-@kinds
-def test_readout__order_of_nodes_does_not_matter(kind: ReadoutName) -> None:
+@pytest.mark.parametrize("kind", [*POOLS, "log_sum", "max+log_sum"])
+def test_readout__order_of_nodes_does_not_matter(kind: str) -> None:
     z, ptr = torch.randn(9, 2, 3), torch.tensor([0, 4, 9])
     order = torch.cat([torch.randperm(4), 4 + torch.randperm(5)])
     torch.testing.assert_close(Readout(kind)(z[order], ptr), Readout(kind)(z, ptr))
 
 
 @kinds
-def test_readout__takes_the_pointer_of_a_graph(kind: ReadoutName) -> None:
+def test_readout__takes_the_pointer_of_a_graph(kind: str) -> None:
     graph = as_graph(make_graphs((4, 5, 3)))
     pooled = Readout(kind)(graph.x, graph.ptr)
     reduce = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax}[kind]
     expected = torch.stack([reduce(g.x, 0) for g in make_graphs((4, 5, 3))])
     torch.testing.assert_close(pooled, expected)
+
+
+def test_readout__the_logarithm_of_a_sum_keeps_sign_and_order() -> None:
+    z = torch.tensor([[3.0, -3.0], [4.0, -4.0], [0.5, 0.0]], requires_grad=True)
+    ptr = torch.tensor([0, 2, 3, 3])
+    pooled = Readout("log_sum")(z, ptr)
+    total = Readout("sum")(z, ptr)
+    torch.testing.assert_close(pooled.sign() * pooled.abs().expm1(), total)
+    (gradient,) = torch.autograd.grad(pooled.sum(), z)
+    torch.testing.assert_close(gradient[:, 0], 1 / (1 + total[[0, 0, 1], 0]))
+
+
+@pytest.mark.parametrize("views", [(), (2,)])
+def test_readout__several_kinds_stand_side_by_side(views: tuple[int, ...]) -> None:
+    z, ptr = torch.randn(9, *views, 3), torch.tensor([0, 4, 9])
+    found = Readout("max+log_sum+mean")(z, ptr).split(3, dim=-1)
+    for part, kind in zip(found, ("max", "log_sum", "mean"), strict=True):
+        torch.testing.assert_close(part, Readout(kind)(z, ptr))

@@ -269,8 +269,8 @@ def tune(
 ) -> None:
     """Search for better parameters and write them as a recipe.
 
-    The score is that of the training and validation rows of one split, dealt ten
-    times; test labels are never read.
+    The score is that of the training and validation rows of one split, dealt again
+    and again to fit, choose and judge by; test labels are never read.
     Started again, a study goes on where it was left.
     """
     try:

@@ -1,6 +1,6 @@
 """From the nodes' vectors to one vector per graph, from two views to one vector."""
 
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
@@ -13,31 +13,34 @@ class Readout(nn.Module):
     """Sum, mean or maximum over the nodes of each graph; zeros if it has none.
 
     Args:
-        kind: "sum", "mean" or "max".
+        kinds: "sum", "log_sum" (its logarithm, the sign kept: sums of graphs that
+            differ in size have long tails), "mean" or "max", or several joined by a
+            plus sign, which are laid side by side.
     """
 
-    def __init__(self, kind: ReadoutName = "sum") -> None:
+    def __init__(self, kinds: str = "sum") -> None:
         super().__init__()
-        self.kind = kind
+        self.kinds = kinds_of(kinds)
 
     def forward(self, z: Tensor, ptr: Tensor) -> Tensor:
-        """Pool the nodes [N, ..., D] of each graph -> [B, ..., D].
+        """Pool the nodes [N, ..., D] of each graph -> [B, ..., kinds D].
 
         Args:
             z: one vector per node and view.
             ptr: where each graph begins, and N at the end [B + 1].
         """
-        if self.kind == "max":
-            return _largest(z, ptr)
-        # Which node belongs to which graph is a sparse matrix [B, N] of ones.
-        nodes = torch.arange(z.size(0), device=z.device)
-        pattern = Pattern(ptr, nodes, z.size(0))
-        members = Adjacency(pattern, z.new_ones(z.size(0)), bipartite=True)
-        return propagate(members.normalized(self.kind), z)
+        pooled = [_pool(z, ptr, kind) for kind in self.kinds]
+        return pooled[0] if len(pooled) == 1 else torch.cat(pooled, dim=-1)
 
     def extra_repr(self) -> str:
-        """Show the kind."""
-        return self.kind
+        """Show the kinds."""
+        return "+".join(self.kinds)
+
+
+def kinds_of(text: str) -> list[str]:
+    """List what is joined by plus signs; nothing if one of them is not known."""
+    kinds = text.split("+")
+    return kinds if {*kinds} <= {*get_args(ReadoutName)} else []
 
 
 def merge_views(z: Tensor, kind: AggregateName) -> Tensor:
@@ -65,6 +68,19 @@ def smooth(z: Tensor, adjacency: Any, steps: int) -> Tensor:
     for _ in range(steps):
         around = propagate(adjacency.normalized("gcn"), around)
     return z + around if steps else z
+
+
+def _pool(z: Tensor, ptr: Tensor, kind: str) -> Tensor:
+    if kind == "max":
+        return _largest(z, ptr)
+    # Which node belongs to which graph is a sparse matrix [B, N] of ones.
+    nodes = torch.arange(z.size(0), device=z.device)
+    pattern = Pattern(ptr, nodes, z.size(0))
+    members = Adjacency(pattern, z.new_ones(z.size(0)), bipartite=True)
+    if kind == "mean":
+        return propagate(members.normalized("mean"), z)
+    total = propagate(members.normalized("sum"), z)
+    return total.abs().log1p() * total.sign() if kind == "log_sum" else total
 
 
 def _largest(z: Tensor, ptr: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from torch import nn
 
+from dsgrl.encode.readout import kinds_of
 from dsgrl.typing import (
     AggregateName,
     AugmentName,
@@ -68,7 +69,10 @@ RULES: dict[str, Rule] = {
     ),
     "norm": _one_of("auto", None, *get_args(NormName)),
     "jump": _one_of("auto", *get_args(JumpName)),
-    "readout": _one_of(*get_args(ReadoutName)),
+    "readout": (
+        lambda value: isinstance(value, str) and bool(kinds_of(value)),
+        f"{_one_of(*get_args(ReadoutName))[1]}, or several joined by '+'",
+    ),
     "smoothing": _auto_or((lambda value: _is_count(value, 0), "a whole number from 0")),
     "aggregate": _one_of(*get_args(AggregateName)),
     "invariance": _one_of(*get_args(InvarianceName)),

@@ -15,7 +15,7 @@ from dsgrl.typing import InputError, IntArray, Split
 # From what a system made of the data to what is maximised.
 Criterion = Callable[[Embedded], float]
 # Times that the labelled rows of a split are dealt.
-DEALS = 10
+DEALS = 20
 
 
 def label_free_score(embedded: Embedded) -> float:
@@ -36,53 +36,53 @@ def validation_score(y: IntArray, split: Split, *, metric: str) -> Criterion:
     """Make a criterion that knows the labels of training and validation rows only.
 
     A few dozen validation rows tell little: the labelled rows are dealt anew several
-    times, to fit and to choose by as before, and the scores averaged.
+    times, and the scores averaged. Rows that a probe has chosen its strength by praise
+    it, and the wider an embedding the more: others of them judge (see `redealt`).
 
     Args:
         y: labels [N]; those of other rows are not kept.
         split: whose rows to use; its own deal is the first.
         metric: what is measured.
     """
-    # A probe asks for rows to judge by: the validation rows stand in a second time.
     rows = np.concatenate([split.train, split.val])
-    known, count = y[rows], len(rows)
-    deals = [
-        Split(train, val, val + count)
-        for train, val in redealt(known, len(split.train), DEALS)
-    ]
-    rows, known = np.concatenate([rows, rows]), np.concatenate([known, known])
+    known = y[rows]
+    deals = list(redealt(known, len(split.train), DEALS))
 
     def score(embedded: Embedded) -> float:
         judged = evaluate(embedded.z[rows], known, splits=deals, metric=metric)
-        return float(np.mean(judged.validation))
+        return judged.mean
 
     return score
 
 
-def redealt(
-    y: IntArray, num_train: int, deals: int
-) -> Iterator[tuple[IntArray, IntArray]]:
-    """Deal rows to fit and rows to choose by, the first time as they come.
+def redealt(y: IntArray, num_train: int, deals: int) -> Iterator[Split]:
+    """Deal rows to fit, to choose and to judge by; at first as they come.
+
+    Those to judge by are taken where there are more: as many as there are validation
+    rows of the rows to fit, or else half of the validation rows.
 
     Args:
         y: labels of the rows, those to fit first [N]; of each class as many rows are
-            dealt to fit every time.
-        num_train: rows to fit.
+            dealt to fit, or held back for validation, every time.
+        num_train: rows to fit, those to be taken of them included.
         deals: how many times.
     """
     order = np.arange(len(y))
     classes = [order] if y.ndim > 1 else [order[y == value] for value in np.unique(y)]
-    yield order[:num_train], order[num_train:]
-    for number in range(1, deals):
+    for number in range(deals):
         generator = np.random.default_rng(number)
-        parts = [
-            np.split(generator.permutation(members), [(members < num_train).sum()])
-            for members in classes
-        ]
-        train, val = (
-            np.sort(np.concatenate(part)) for part in zip(*parts, strict=True)
-        )
-        yield train, val
+        train, val = order[:num_train], order[num_train:]
+        if number:
+            parts = [
+                np.split(generator.permutation(members), [(members < num_train).sum()])
+                for members in classes
+            ]
+            train, val = (np.concatenate(part) for part in zip(*parts, strict=True))
+        if len(train) > 2 * len(val):
+            judge, train = np.split(generator.permutation(train), [len(val)])
+        else:
+            judge, val = np.split(generator.permutation(val), [len(val) // 2])
+        yield Split(*map(np.sort, (train, val, judge)))
 
 
 def by_links() -> tuple[Criterion, str]:
