@@ -28,7 +28,8 @@ after a look at its scores on all eight, its dropout, dropped features, stopping
 smoothing by validation rows of those five); `paper` is the paper's appendix, `tuned`
 the best of a few trials (how few is listed below) by the training and validation rows
 of one split (on CS one layer, on IMDB-M a column per degree were fixed before, after a
-look at the validation rows of all splits). Nodes: ten
+look at the validation rows of all splits; DD's readout by those of its first fold).
+Nodes: ten
 stratified 5/15/80 splits. Graphs: the ten public folds. IMDB: 20 to 80 % of the test
 nodes, ten draws. Everything about the probe is chosen on validation rows. Random-F,
 Random-T (the untrained models) and raw features are our controls under the same

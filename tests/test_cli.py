@@ -285,7 +285,7 @@ def set_format(path: Path, number: int) -> None:
     ("damage", "part"),
     [
         (lambda model: write(model / "config.json", "{garbage"), "is broken"),
-        (lambda model: write(model / "config.json", '{"format": 2}'), "is broken"),
+        (lambda model: write(model / "config.json", '{"format": 3}'), "is broken"),
         (lambda model: os.truncate(model / "model.safetensors", 999), "is broken"),
         (lambda model: (model / "model.safetensors").unlink(), "is broken"),
         (lambda model: set_format(model / "config.json", 999), "newer dsgrl"),

@@ -367,6 +367,7 @@ def test_save__refuses_a_folder_that_is_not_a_model(
         (lambda f: (f / "model.safetensors").write_bytes(b"abc"), "broken"),
         (lambda f: (f / "model.safetensors").unlink(), "broken"),
         (lambda f: edit(f, lambda c: c.update(format=99)), "newer dsgrl .format 99"),
+        (lambda f: edit(f, lambda c: c.update(format=2)), "older dsgrl .format 2"),
         (lambda f: edit(f, lambda c: c.pop("fitted")), "broken"),
         (lambda f: edit(f, lambda c: c["parameters"].update(tea=1)), "broken"),
         (lambda f: edit(f, lambda c: c["parameters"].update(out_channels=5)), "broken"),

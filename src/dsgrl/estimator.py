@@ -71,7 +71,8 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             nodes, "batch" for graphs.
         jump: what the encoder returns: its "last" layer, the "sum" of all, or all
             side by side, "cat"; "auto": "last" for nodes, "cat" for graphs.
-        readout: how nodes become one vector per graph (see `Readout`), "sum+max" e.g.
+        readout: how the nodes of a graph become one vector: "sum", "log_sum" (its
+            logarithm), "mean" or "max", or several side by side, as "mean+max".
         augment_channels: width of an augmented view.
         augment_layers: layers of each feature augmenter.
         topology: the second graph: "learned", or one that is not: "random", "knn_x",

@@ -12,7 +12,7 @@ from torch import Tensor
 from dsgrl.graph.saving import written_beside
 from dsgrl.typing import InputError
 
-FORMAT = 2
+FORMAT = 3
 WEIGHTS, CONFIG, HISTORY, CARD = (
     "model.safetensors",
     "config.json",
