@@ -49,8 +49,9 @@ depth) is worth more than any term of it; the covariance term pays on all four, 
 invariance term on one. Wide augmenters and two views in the result pay on few of these.
 Maxima beside the logarithms of sums, in the place of sums, are worth two points on
 ENZYMES and REDDIT-B and one on PROTEINS and NCI1, and neither help nor hurt elsewhere;
-logarithms alone do nearly as well. They are not the default yet: the vectors are twice
-as wide, and judging them takes longer than the training.
+logarithms alone do nearly as well where they were run. They are not the default yet:
+the vectors are twice as wide, and on IMDB-M and NCI1 judging them takes longer than the
+training.
 
 **Does a learned second graph pay?** Against simpler ones in the same place: hardly. The
 nodes two steps away do as well or better on every graph of one type, for a quarter to a

@@ -226,6 +226,12 @@ def test_aggregate__of_the_two_views(level: str, augment: str) -> None:
     np.testing.assert_allclose(found["mean"], (one + other) / 2, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("readout", ["tea", "sum+", "sum+tea", 3])
+def test_readout__that_is_not_known_is_refused(readout: Any) -> None:
+    with pytest.raises(InputError, match=r"^readout=.*: expected one of 'sum'"):
+        small(readout=readout).fit(make_graphs())
+
+
 @pytest.mark.parametrize("readout", ["sum", "mean", "max"])
 def test_readout__pools_what_the_encoder_gives(readout: str) -> None:
     graphs = make_graphs()

@@ -37,7 +37,7 @@ def validation_score(y: IntArray, split: Split, *, metric: str) -> Criterion:
 
     A few dozen validation rows tell little: the labelled rows are dealt anew several
     times, and the scores averaged. Rows that a probe has chosen its strength by praise
-    it, and the wider an embedding the more: others of them judge (see `redealt`).
+    it: others of them judge (see `redealt`).
 
     Args:
         y: labels [N]; those of other rows are not kept.
