@@ -27,7 +27,8 @@ better than the labels. Nodes are judged by three 5/15/80 splits, graphs by the 
 public folds.
 
 * *epoch*: only the epoch is chosen, of one setting (for nodes the plain one: learned
-  features without dropped edges, decay, lengthened rows and smaller start); what
+  features without dropped edges, decay, lengthened rows and smaller start; for several
+  types and for graphs learned features as they are, here "default"); what
   `epochs="auto"` does.
 * *setting and epoch*: among all settings and epochs, where there are several settings;
   what `dsgrl tune --without-labels` does.
@@ -39,11 +40,12 @@ hides 5 % of the edges and takes the earliest epoch whose AUC is within one stan
 error of the best, stopping when that epoch lies 100 back: what `epochs="auto"` does
 (within half of one where the second view has nodes alone, `tolerance`).
 "Or steepest spectrum, the earlier" takes the epoch at which the eigenvalues of the
-embedding's covariance fall fastest, if that comes first. On the curves of nodes it
-loses less, on IMDB more. The default stays with links alone, because looked at every
-fifth epoch the spectrum has passing peaks: on ten splits it kept epoch 25 on Photo and
-epoch 180 on debian (`results/stopping.jsonl`) where links alone keep later and better
-ones (`results/gain.jsonl`).
+embedding's covariance fall fastest, if that comes first. Choosing the epoch alone it
+loses less on nodes, choosing the setting, too, far more, and on IMDB more. The default
+stays with links alone, because looked at every fifth epoch the spectrum has passing
+peaks: on ten splits it kept epoch 25 on Photo and epoch 180 on debian
+(`results/stopping.jsonl`) where links alone keep later and better ones
+(`results/gain.jsonl`).
 
 """
 

@@ -119,7 +119,12 @@ def change_table(lines: list[Line], start: str, end: str) -> str:
 
 
 def setting_table(lines: list[Line]) -> str:
-    """Return what every setting reaches at its best and at its end, on average."""
+    """Return what every setting reaches at its best and at its end, on average.
+
+    Of a curve recorded twice the first is taken: those of one time are compared.
+    """
+    first = {(line["dataset"], line["setting"]): line for line in reversed(lines)}
+    lines = [line for line in lines if line in first.values()]
     settings = list(dict.fromkeys(line["setting"] for line in lines))
     everywhere = set.intersection(
         *({line["dataset"] for line in lines if line["setting"] == s} for s in settings)
@@ -151,7 +156,8 @@ def start_table(lines: list[Line]) -> str:
     ]
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     for line in lines:
-        found.setdefault(line["dataset"], {})[line["setting"]] = moments(line)
+        here = found.setdefault(line["dataset"], {})
+        here.setdefault(line["setting"], moments(line))
     for dataset, settings in found.items():
         if "gain=0.7" in settings:
             cells = [dataset]
@@ -187,8 +193,9 @@ def curves(level: str) -> list[Line]:
 
 
 def base_curves(level: str) -> list[Line]:
-    """Return those of the setting that the others differ from."""
-    return [line for line in curves(level) if line["setting"] == base_setting(level)]
+    """Return those of the setting that the others differ from, the newest of each."""
+    lines = [line for line in curves(level) if line["setting"] == base_setting(level)]
+    return list({line["dataset"]: line for line in lines}.values())
 
 
 def pictures() -> dict[str, str]:

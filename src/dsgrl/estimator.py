@@ -98,7 +98,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             where `dropout` is 0.6 by itself, else 0.
         feature_mask: share of the input columns hidden at every step, drawn anew.
         gain: factor on the first weights from features to embedding; a smaller start
-            leaves more to learn (docs/LEARNING.md); "auto": 0.7 for nodes, else 1.
+            leaves more to learn; "auto": 0.7 for nodes of one kind, else 1.
         aggregate: how the views' embeddings become one: "concat", "mean", "sum".
         smoothing: n; Z + A^n Z is returned, Z for 0; "auto": 2 where `dropout` is 0.6.
         invariance: "mse" or "frobenius" (Eq. 1).
@@ -111,9 +111,9 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         unit_rows: scale the augmenters' weights to unit rows inside Eq. 5.
         standardize: standardise the columns of the embeddings inside the objective;
             "auto": for graphs only.
-        epochs: a number (0: the untrained model), or "auto": hide some links, keep
-            the earliest epoch within a standard error of the best at telling them
-            from random pairs, the untrained model included.
+        epochs: a number (0: the untrained model), or "auto": 5 for many graphs,
+            else the earliest within a standard error of the best at telling hidden
+            links from random pairs, the untrained model included.
         max_epochs: the most that "auto" takes.
         patience: "auto" stops if the epoch to keep lies this far back, and none rises.
         tolerance: by how many standard errors an epoch may be behind the best to be

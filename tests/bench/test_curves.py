@@ -13,7 +13,7 @@ from dsgrl.bench.choosing import (
     points_lost,
     render_choosing,
 )
-from dsgrl.bench.curves import base_setting, run_curves
+from dsgrl.bench.curves import ALONE, base_setting, name_setting, run_curves
 from dsgrl.bench.lines import read_lines
 from dsgrl.typing import InputError
 
@@ -167,3 +167,18 @@ def test_render_choosing__has_every_level_and_criterion_that_has_a_say() -> None
         assert nodes.count(f"| {name} |") == 2 * recorded
         needs_links = "links" in name or "smooth" in name or "neighbours" in name
         assert graphs.count(f"| {name} |") == 2 * (recorded and not needs_links)
+
+
+def test_render_choosing__the_default_of_nodes_is_judged_within_half_an_error() -> None:
+    # As above: within a whole standard error epoch 5 would be kept, and 1 point lost.
+    rows = (
+        row(0, 1, 1, link_auc=0.8),
+        row(5, 2, 2, link_auc=0.88),
+        row(10, 3, 3, link_auc=0.9),
+    )
+    before, after = (
+        render_choosing([curve("a", BASE, *rows), *more])
+        for more in ([], [curve("a", name_setting(ALONE), *rows)])
+    )
+    assert "today's default" not in before
+    assert "|  | a | mean |\n| --- | --- | --- |\n| lost | 0.00 | 0.00 |" in after

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from scipy.stats import spearmanr
 
-from dsgrl.bench.curves import base_setting
+from dsgrl.bench.curves import ALONE, base_setting, name_setting
 from dsgrl.bench.lines import Line
+from dsgrl.methods.build import ALONE as HELP_ALONE
 from dsgrl.train import TrainConfig
 
 Row = Mapping[str, float]
@@ -50,7 +51,9 @@ def _only(chosen: int, seen: int, rows: Sequence[Row]) -> list[float]:
     return [best if i == chosen else -math.inf for i in range(len(rows))]
 
 
-def _watched(rows: Sequence[Row], hidden: int) -> tuple[int, int]:
+def _watched(
+    rows: Sequence[Row], hidden: int, tolerance: float = 1.0
+) -> tuple[int, int]:
     """Return the row `dsgrl.train.watch` keeps, and how many it sees until it stops."""
     scores = [row["link_auc"] for row in rows]
     if len(scores) < 2:
@@ -60,16 +63,18 @@ def _watched(rows: Sequence[Row], hidden: int) -> tuple[int, int]:
         seen = i + 1
         if scores[i] >= scores[best]:
             best = i
-            kept = _first_near(scores, best, hidden, 1)
+            kept = _first_near(scores, best, hidden, 1, tolerance)
         if rows[i]["epoch"] - rows[kept]["epoch"] >= PATIENCE:
             break
-    return _first_near(scores, best, hidden, 0), seen
+    return _first_near(scores, best, hidden, 0, tolerance), seen
 
 
-def _first_near(scores: Sequence[float], best: int, hidden: int, start: int) -> int:
-    """Return the earliest row whose AUC is within one standard error of the best."""
+def _first_near(
+    scores: Sequence[float], best: int, hidden: int, start: int, tolerance: float
+) -> int:
+    """Return the earliest row within `tolerance` standard errors of the best."""
     top = scores[best]
-    least = top - math.sqrt(top * (1 - top) / max(hidden, 1))
+    least = top - tolerance * math.sqrt(top * (1 - top) / max(hidden, 1))
     return next(i for i in range(start, best + 1) if scores[i] >= least)
 
 
@@ -155,6 +160,14 @@ def _with_settings(lines: Sequence[Line]) -> list[str]:
     return [dataset for dataset, settings in found.items() if len(settings) > 1]
 
 
+def _tell_settings(lines: Sequence[Line]) -> str:
+    settings = "; ".join(dict.fromkeys(line["setting"] for line in lines))
+    several = ", ".join(_with_settings(lines))
+    if several:
+        return f"Several settings were recorded of {several}: {settings}."
+    return f"One setting was recorded: {settings}."
+
+
 def points_lost(candidates: Sequence[tuple[float, Row]]) -> float:
     """Test score of what validation labels choose less that of what is liked best.
 
@@ -176,19 +189,46 @@ def render_choosing(lines: Sequence[Line]) -> str:
         chosen = [line for line in lines if line.get("level") == level]
         if chosen:
             parts.append(_table(title, chosen))
+        if level == "node":
+            parts.append(_default_table(chosen))
     return "\n".join(parts)
+
+
+def _default_table(lines: Sequence[Line]) -> str:
+    """Tell what `epochs="auto"` loses with today's default, nodes alone."""
+    there = [line for line in lines if line["setting"] == name_setting(ALONE)]
+    lost = {}
+    for line in there:
+        rows = line["rows"]
+        kept, seen = _watched(rows, line["hidden"], HELP_ALONE["tolerance"])
+        likes = _only(kept, seen, rows)
+        lost[line["dataset"]] = points_lost(list(zip(likes, rows, strict=True)))
+    if not lost:
+        return ""
+    rows_of_table = (
+        ["", *lost, "mean"],
+        ["---"] * (len(lost) + 2),
+        ["lost", *(f"{points:.2f}" for points in lost.values()), f"{_mean(lost):.2f}"],
+    )
+    return "\n".join(
+        [
+            "Points lost by today's default, nodes alone in the second view, choosing "
+            "the epoch by held-out links within half a standard error:",
+            "",
+            *(f"| {' | '.join(row)} |" for row in rows_of_table),
+            "",
+        ]
+    )
 
 
 def _table(title: str, lines: Sequence[Line]) -> str:
     datasets = list(dict.fromkeys(line["dataset"] for line in lines))
-    settings = list(dict.fromkeys(line["setting"] for line in lines))
     judged = {name: judge_criterion(name, lines) for name in CRITERIA}
     there = {name: result for name, result in judged.items() if result is not None}
     out = [
         f"## {title}",
         "",
-        f"Datasets: {', '.join(datasets)}. Several settings were recorded of "
-        f"{', '.join(_with_settings(lines)) or 'none'}: {'; '.join(settings)}.",
+        f"Datasets: {', '.join(datasets)}. {_tell_settings(lines)}",
         "",
         "| criterion | epoch: mean lost | worst | setting and epoch: mean lost | worst "
         "| rank correlation |",

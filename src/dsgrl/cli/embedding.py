@@ -89,7 +89,7 @@ def embed(
     ] = 256,
     epochs: Annotated[
         str,
-        typer.Option(help="A number, or auto: stop by held-out links."),
+        typer.Option(help="A number, or auto: by held-out links; 5 for many graphs."),
     ] = "auto",
     encoder: Annotated[
         Literal["auto", "gcn", "sage", "gin"],

@@ -31,10 +31,11 @@ HEAD = f"""# Where we differ from the paper
 
 Every number of ours made with the paper's recipe (docs/RESULTS.md) that is more than
 {TOLERANCE:g} points from the paper's, up or down, and what was measured to explain it:
-the same recipe under the same protocol with one thing changed at a time, and *program*
-with all that the authors' published program does otherwise. Computed by
-`scripts/differences.py` from `results/`, never typed in; `--measure` records what is
-missing. Nothing was chosen by these scores, and nothing of them is used elsewhere.
+the same recipe under the same protocol with one thing changed at a time (two where it
+is said), and *program* with all that the authors' published program does otherwise.
+Computed by `scripts/differences.py` from `results/`, never typed in; `--measure`
+records what is missing. Nothing was chosen by these scores, and nothing of them is
+used elsewhere.
 
 A variant that lands near the paper's number fits; that alone does not prove that it is
 the reason, and of many variants one may land there by chance. The table below therefore
