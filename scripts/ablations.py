@@ -65,19 +65,19 @@ and NCI1 judging them takes longer than the training.
 **Does a learned second graph pay?** Against simpler ones in the same place: no. For
 nodes of one kind random edges do as well or better on all but debian (there, too, once
 both are helped); nodes two steps away do on all but debian and CS, which lose a fifth
-to a third of a point, for half to a tenth of the time. Nearest features win two points
-on CiteSeer and three on Deezer, and lose two on DBLP and seven on debian. On Deezer the
-learned graph is not ahead of its untrained model. Best on average, and behind on DBLP
-alone, is no second graph at all: one view of a node among its neighbours, one of the
-node alone. With the help that it has by default (rows "helped") the others stay behind
-it; on CS that help costs half a point (94.4 without, one seed). So that is the default
-for nodes that have features. It learns no view, only the encoder; features learned
-beside it (`augment="both"`, `topology="none"`) cost 2.6 points on Cora and 5.0 on
-debian and win 0.3 on CiteSeer (one seed, docs/RESULTS.md). Nodes without features of
-their own have nothing to say alone: there learned features stay the default (Cora
-without its words 68.7 against 67.4, CiteSeer 49.7 against 47.5, debian 55.9 against
-51.1, means of three seeds in `results/notes.jsonl`; training adds a point to that on
-debian, and nothing on the others).
+to a third of a point, for half to a tenth of the time. Nearest features win two to
+three points on CiteSeer, CS and Deezer, and lose two on DBLP and seven on debian. On
+Deezer the learned graph is not ahead of its untrained model. Best on average, and
+behind on DBLP alone, is no second graph at all: one view of a node among its
+neighbours, one of the node alone. With the help that it has by default (rows "helped")
+the others stay behind it; on CS that help costs half a point (94.4 without, one seed).
+So that is the default for nodes that have features. It learns no view, only the
+encoder; features learned beside it (`augment="both"`, `topology="none"`) cost 2.6
+points on Cora and 5.0 on debian and win 0.3 on CiteSeer (one seed, docs/RESULTS.md).
+Nodes without features of their own have nothing to say alone: there learned features
+stay the default (Cora without its words 68.7 against 67.4, CiteSeer 49.7 against 47.5,
+debian 55.9 against 51.1, means of three seeds in `results/notes.jsonl`; training adds a
+point to that on debian, and nothing on the others).
 
 On whole graphs no second graph stands out: over eight sets they are within half a point
 of the learned one on average. It is ahead of all others on REDDIT-B, by half a point to
