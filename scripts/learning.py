@@ -123,8 +123,10 @@ def setting_table(lines: list[Line]) -> str:
 
     Of a curve recorded twice the first is taken: those of one time are compared.
     """
-    first = {(line["dataset"], line["setting"]): line for line in reversed(lines)}
-    lines = [line for line in lines if line in first.values()]
+    first: dict[tuple[str, str], Line] = {}
+    for line in lines:
+        first.setdefault((line["dataset"], line["setting"]), line)
+    lines = list(first.values())
     settings = list(dict.fromkeys(line["setting"] for line in lines))
     everywhere = set.intersection(
         *({line["dataset"] for line in lines if line["setting"] == s} for s in settings)

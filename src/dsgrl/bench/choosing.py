@@ -199,7 +199,7 @@ def _default_table(lines: Sequence[Line]) -> str:
     there = [line for line in lines if line["setting"] == name_setting(ALONE)]
     lost = {}
     for line in there:
-        rows = line["rows"]
+        rows = [row for row in line["rows"] if not _is_broken(row)]
         kept, seen = _watched(rows, line["hidden"], HELP_ALONE["tolerance"])
         likes = _only(kept, seen, rows)
         lost[line["dataset"]] = points_lost(list(zip(likes, rows, strict=True)))
