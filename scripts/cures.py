@@ -17,9 +17,11 @@ from unittest import mock
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from dsgrl import DSGRL, evaluate
+from dsgrl.augment import FeatureAugmenter
+from dsgrl.encode import activate, linear
 from dsgrl.evaluate import protocol_splits
 from dsgrl.graph import propagate
 from dsgrl.graph.datasets import load_dataset
@@ -27,7 +29,7 @@ from dsgrl.methods import build as building
 from dsgrl.methods import dsgrl as paper
 from dsgrl.methods.build import build_dsgrl
 from dsgrl.methods.dsgrl import DSGRLMethod
-from dsgrl.objective import mean_terms, standardized
+from dsgrl.objective import distance_from_orthonormal, mean_terms, standardized
 from dsgrl.objective import objective as original_objective
 from dsgrl.typing import LossTerms
 
@@ -125,7 +127,40 @@ def annealed(steps: int, *, rising: bool) -> Patch:
     return mock.patch.object(paper, "objective", objective)
 
 
-# Other ways for the augmenters to learn.
+def orthogonal_by_width() -> Patch:
+    """Keep the augmenters orthogonal (Eq. 5), whatever their width."""
+
+    def objective(z1: Tensor, z2: Tensor, weights: Any, **options: Any) -> Terms:
+        terms = original_objective(z1, z2, weights, **options)
+        gaps = [distance_from_orthonormal(w) / w.shape[0] for w in weights]
+        terms["orthogonality"] = torch.stack(gaps).sum()
+        return terms
+
+    return mock.patch.object(paper, "objective", objective)
+
+
+# Other augmenters, and other ways for them to learn.
+
+
+class Gated(FeatureAugmenter):
+    """Learned features behind gates: how open a column is, each view learns."""
+
+    def __init__(self, in_channels: int, *args: Any, **options: Any) -> None:
+        super().__init__(in_channels, *args, **options)
+        self.gates = nn.Parameter(torch.zeros(in_channels, self.num_views))
+
+    def forward(self, x: Any) -> Tensor:
+        """Augment what the gates let through; all are open at first."""
+        (weight,), (bias,) = self.weights, self.biases
+        opened = weight * (2 * torch.sigmoid(self.gates))[..., None]
+        dropout = self.dropout if self.training else 0.0
+        h = activate(linear(x, opened.flatten(1)), bias.flatten(), dropout=dropout)
+        return h.view(-1, *weight.shape[1:])
+
+
+def gated() -> Patch:
+    """Let every view open and close columns of the input."""
+    return mock.patch.object(building, "FeatureAugmenter", Gated)
 
 
 class Bend(torch.autograd.Function):
@@ -254,6 +289,10 @@ CURES = {
     "falling": Cure(
         "covariance term from twice down, 50 steps", lambda: annealed(50, rising=False)
     ),
+    "orthogonal-by-width": Cure(
+        "augmenter orthogonality (Eq. 5) over its width", orthogonal_by_width
+    ),
+    "gated": Cure("learned gates on the input's columns", gated),
     "slow": Cure("augmenters at a tenth of the rate", lambda: slow(0.1)),
     "fixed": Cure("augmenters that do not learn", fixed),
     "stopped": Cure("augmenters without the gradient of Eq. 1", lambda: bent(0.0)),

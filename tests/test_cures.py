@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from dsgrl import DSGRL
+from dsgrl.augment import FeatureAugmenter
 from loading import load_script
 from samples import make_data
 
@@ -57,3 +58,30 @@ def test_quantile_gap__is_small_for_a_gaussian_and_large_for_a_collapse() -> Non
     gaussian, constant = torch.randn(2000, 3), torch.zeros(2000, 3)
     for gap in (script.quantile_gap, script.characteristic_gap):
         assert float(gap(gaussian)) < 0.05 * float(gap(constant))
+
+
+def test_gated__every_gate_learns_and_starts_open() -> None:
+    torch.manual_seed(0)
+    x = torch.rand(9, 5)
+    gated = script.Gated(5, 4)
+    plain = FeatureAugmenter(5, 4)
+    plain.load_state_dict(gated.state_dict(), strict=False)
+    torch.testing.assert_close(gated(x), plain(x))
+    gated(x).square().sum().backward()
+    assert (gated.gates.grad.abs() > 0).all()
+
+
+def test_orthogonal_by_width__wider_augmenters_weigh_no_more() -> None:
+    z, narrow = torch.randn(6, 3), torch.zeros(8, 20)
+    wide = torch.cat([narrow] * 4)
+    plain = [
+        float(script.original_objective(z, z, [w])["orthogonality"])
+        for w in (narrow, wide)
+    ]
+    with script.orthogonal_by_width():
+        scaled = [
+            float(script.paper.objective(z, z, [w])["orthogonality"])
+            for w in (narrow, wide)
+        ]
+    assert plain[1] == pytest.approx(2 * plain[0])
+    assert scaled[1] == pytest.approx(scaled[0] / 2)

@@ -84,6 +84,17 @@ PARTS = (
     Part("dropped edges", {"edge_drop": 0.0}, (FEATURES,)),
     Part("weight decay", {"weight_decay": 0.0}, (FEATURES,)),
     Part("lengthened rows", {"scaling": "columns"}, (FEATURES,)),
+    # One by one they hardly pay; do they together?
+    Part(
+        "all three, and the weight of 2 of the covariance term",
+        {
+            "edge_drop": 0.0,
+            "weight_decay": 0.0,
+            "scaling": "columns",
+            "covariance_weight": 1.0,
+        },
+        (FEATURES,),
+    ),
     Part(
         "wide augmenters: 64 columns each",
         {"augment_channels": 64},
