@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
-from dsgrl.bench.tables import load_paper, render_tables
+from dsgrl.bench.recipes import default_parameters
+from dsgrl.bench.suites import SUITES
+from dsgrl.bench.systems import SYSTEMS
+from dsgrl.bench.tables import BY_ITSELF, load_paper, render_best, render_tables
+from dsgrl.methods.build import resolve_auto
 
 
 def line(
@@ -148,3 +152,37 @@ def test_table__is_a_table(method: str) -> None:
     lines = [line(name, method, [70.0]) for name in ("photo", "cora", "cs")]
     for part in render_tables(lines).split("\n\n")[1::2]:
         assert len({row.count("|") for row in part.strip().splitlines()}) == 1
+
+
+def test_best__is_of_ours_alone_with_its_name_and_seeds() -> None:
+    lines = [
+        line("photo", "dsgrl-feature", [90.0], recipe="tuned"),
+        line("photo", "dsgrl-topology", [91.0], recipe="tuned"),
+        line("photo", "dsgrl-topology", [92.0], recipe="tuned", seed=1),
+        line("photo", "cca-ssg", [99.0], recipe="tuned"),
+        line("photo", "dsgrl-both", [89.0], recipe="tuned, out_channels=64"),
+        line("photo", "dsgrl-feature", [95.0]),
+        line("photo", "topology-none", [93.0]),
+    ]
+    *_, row = render_best(lines).splitlines()
+    assert row[2:-2].split(" | ") == [
+        "photo",
+        "90.6",
+        "91.5 (topology, 2 seeds)",
+        "89.0 (both)",
+        "93.0 (alone)",
+        "",
+    ]
+
+
+def test_best__has_no_row_where_nothing_was_tuned() -> None:
+    text = render_best([line("photo", "dsgrl-feature", [91.0])])
+    assert "photo" not in text
+
+
+def test_best__names_what_the_package_takes_by_itself() -> None:
+    parameters = default_parameters()
+    for suite, method in BY_ITSELF.items():
+        level: Any = SUITES[suite].level
+        chosen = {**parameters, **resolve_auto(parameters, level)}
+        assert chosen.items() >= SYSTEMS[method].fixed.items()

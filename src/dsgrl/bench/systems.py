@@ -103,14 +103,13 @@ def _dsgrl(
     summary: str,
     augment: str,
     *controls: str,
-    levels: tuple[str, ...] = (NODE, GRAPH, HETERO),
     recipes: str | None = None,
     **fixed: Any,
 ) -> System:
     return System(
         embed=_fit_dsgrl,
         summary=summary,
-        levels=frozenset(levels),
+        levels=frozenset({NODE, GRAPH, HETERO}),
         parameters=DSGRL_TABLE,
         space=partial(dsgrl_space, recipes or augment),
         recipes=recipes or augment,
@@ -124,7 +123,6 @@ def _edges(summary: str, topology: str, *controls: str, **fixed: Any) -> System:
         summary,
         "topology",
         *controls,
-        levels=(NODE, HETERO),
         topology=topology,
         **fixed,
     )

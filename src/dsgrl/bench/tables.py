@@ -7,7 +7,7 @@ from `paper.toml`; nothing is typed in here.
 import math
 import statistics
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,22 @@ GROUPS = {
 CONTROLS = "Controls and variants"
 THEIRS = "the paper's"
 NOTHING = ""
+
+# What ours is called in short, and which of them the package takes by itself.
+OURS = {
+    "dsgrl-feature": "features",
+    "dsgrl-topology": "topology",
+    "dsgrl-both": "both",
+    "topology-none": "alone",
+    "topology-two-hop": "two steps",
+}
+BY_ITSELF = {
+    "nodes": "topology-none",
+    "large": "topology-none",
+    "hetero": "topology-two-hop",
+    "graphs": "dsgrl-feature",
+}
+TUNED, NARROW = "tuned", "out_channels=64"
 
 # Dataset, protocol and metric.
 Column = tuple[str, str, str]
@@ -65,6 +81,60 @@ def render_tables(lines: Iterable[Line], paper: Paper | None = None) -> str:
         if not shown.issuperset(columns)
     ]
     return "\n\n".join(parts) + "\n" if parts else "no results\n"
+
+
+def render_best(lines: Iterable[Line], paper: Paper | None = None) -> str:
+    """Set the best of ours beside the best of the paper's DSGRL.
+
+    Args:
+        lines: as for `render_tables`.
+        paper: as for `render_tables`.
+
+    Returns:
+        Markdown: one row per dataset that something of ours was tuned on.
+    """
+    results = _Results(lines)
+    paper = load_paper() if paper is None else paper
+    recipes = (TUNED, f"{TUNED}, {NARROW}", DEFAULT, f"{DEFAULT}, {NARROW}")
+    body = []
+    for table in paper.values():
+        own = [row for row in table["rows"] if row["method"] in OURS]
+        for number, described in enumerate(table["columns"]):
+            column = (described["dataset"], described["protocol"], described["metric"])
+            if described["metric"] == "seconds_per_epoch" or not _best(
+                results, column, TUNED, OURS
+            ):
+                continue
+            theirs = max(row["mean"][number] for row in own)
+            default = {name: OURS[name] for name in [BY_ITSELF[table["suite"]]]}
+            cells = [
+                _best(results, column, recipe, among)
+                for recipe, among in zip(
+                    recipes, (OURS, OURS, default, default), strict=True
+                )
+            ]
+            is_alone = described["metric"] == "accuracy"
+            title = "" if is_alone else f", {described['title']}"
+            body.append([described["dataset"] + title, f"{theirs:.1f}", *cells])
+    head = ["", "the paper's best", "tuned", "tuned, 64 per view", "default"]
+    return markdown([*head, "default, 64 per view"], body) + "\n"
+
+
+def _best(
+    results: "_Results", column: Column, recipe: str, among: Mapping[str, str]
+) -> str:
+    """Name the best of some methods, its score and over how many seeds."""
+    found = {
+        method: number.mean
+        for method in among
+        if (number := results.number(column, method, recipe)) is not None
+    }
+    if not found:
+        return NOTHING
+    best = max(found, key=lambda method: found[method])
+    seeds = len(results.lines[column, best, recipe])
+    several = f", {seeds} seeds" if seeds > 1 else ""
+    return f"{found[best]:.1f} ({among[best]}{several})"
 
 
 @dataclass(frozen=True, slots=True)
