@@ -52,8 +52,12 @@ and it was kept; so it goes with augmenters that do not learn, or slowly. Augmen
 that work against Eq. 1 are up on both sets of graphs, by about as much as seeds differ,
 and down on all three graphs of nodes (CiteSeer and debian: one seed): not in. A
 covariance term that grows from 0 is up on all three it was tried on, by half a point at
-most, which two seeds do not tell from nothing: not in either. SIGReg and VISReg
-match the whole distribution of the embedding to a normal one, by random projections.
+most, which two seeds do not tell from nothing: not in either. Eq. 5 divided by the
+augmenters' width is harmless on Cora and CiteSeer, where undivided, with a weight of 1,
+it keeps the model untrained (docs/ABLATIONS.md), but helps nowhere beyond what seeds
+differ by. Gates in front of the augmenters do nothing: the augmenters' own weights can
+close a column. SIGReg and VISReg match the whole distribution of the embedding to a
+normal one, by random projections.
 
 """
 Terms = dict[str, Tensor]
