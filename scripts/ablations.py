@@ -48,10 +48,10 @@ point on debian alone. Lengthened rows are there for graphs of few words per nod
 decay without them undoes the training (debian); they do nothing for Cora, CiteSeer and
 DBLP, and leave Photo and Deezer, whose rows are long, as they are. Each can stand in
 for another: without all four CiteSeer loses more than a point, Deezer and debian more
-than half of one, Cora no more than seeds differ, DBLP and Photo nothing, and the
-validation rows say the same. So they stay, together. What nodes alone have instead
-(more dropout, dropped features, later epochs, smoothing) is no better here: by
-validation rows Cora gains 0.3, CiteSeer loses 0.2 and debian 1.2 (one seed;
+than half of one, Cora no more than seeds differ, DBLP and Photo nothing (by validation
+rows Photo a quarter). So they stay, together. What nodes alone have instead (more
+dropout, dropped features, later epochs, smoothing) is no better here: by validation
+rows Cora gains 0.3, CiteSeer loses 0.2 and debian 1.2 (one seed;
 `results/notes.jsonl`).
 
 **Whole graphs.** All layers in the result, batch norm, depth and the covariance term

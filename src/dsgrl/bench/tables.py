@@ -106,7 +106,8 @@ def render_best(lines: Iterable[Line], paper: Paper | None = None) -> str:
             ):
                 continue
             theirs = max(row["mean"][number] for row in own)
-            default = {name: OURS[name] for name in [BY_ITSELF[table["suite"]]]}
+            by_itself = BY_ITSELF[table["suite"]]
+            default = {by_itself: OURS[by_itself]}
             cells = [
                 _best(results, column, recipe, among)
                 for recipe, among in zip(
