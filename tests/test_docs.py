@@ -142,11 +142,12 @@ def test_learning__is_that_of_the_recorded_curves() -> None:
 # Where judging took longer than training: on small sets at half the width, which halves
 # the training and not the judging, and on IMDB-M with two seeds of three.
 DEAR = {
-    ("enzymes", "dsgrl-feature", "default, out_channels=64"),
-    ("enzymes", "dsgrl-feature", "tuned, out_channels=64"),
-    ("enzymes", "dsgrl-both", "tuned, out_channels=64"),
-    ("imdb-m", "dsgrl-feature", "tuned, out_channels=64"),
-    ("imdb-m", "dsgrl-feature", "tuned"),
+    ("enzymes", "dsgrl-feature", "default, out_channels=64", 0),
+    ("enzymes", "dsgrl-feature", "tuned, out_channels=64", 0),
+    ("enzymes", "dsgrl-both", "tuned, out_channels=64", 0),
+    ("imdb-m", "dsgrl-feature", "tuned, out_channels=64", 0),
+    ("imdb-m", "dsgrl-feature", "tuned", 1),
+    ("imdb-m", "dsgrl-feature", "tuned", 2),
 }
 
 
@@ -156,7 +157,7 @@ def test_results__the_probe_cost_no_more_than_the_training(suite: str) -> None:
     trained = [line for line in lines if line["method"].startswith("dsgrl-")]
     assert len(trained) > 20
     dear = {
-        (line["dataset"], line["method"], line["recipe"])
+        (line["dataset"], line["method"], line["recipe"], line["seed"])
         for line in trained
         if line["probe_seconds"] > line["fit_seconds"]
     }
@@ -164,8 +165,8 @@ def test_results__the_probe_cost_no_more_than_the_training(suite: str) -> None:
 
 
 NODE_SETS = ("cs", "photo", "github", "deezer", "dblp", "cora", "citeseer", "debian")
-# What tuned recipes have to reach, the best of features, topology and both: the paper's
-# best, or what was within sight of our first sketches.
+# What tuned recipes have to reach: the paper's best, or what was within sight of our
+# first sketches.
 REACH = {
     ("cs", "5/15/80"): 92.9,
     ("photo", "5/15/80"): 91.8,
@@ -215,12 +216,17 @@ def test_results__the_default_is_with_tuned_cca_ssg_or_ahead() -> None:
 
 def test_results__tuned_recipes_reach_what_was_asked() -> None:
     files = ("nodes.jsonl", "graphs.jsonl", "hetero.jsonl")
-    found: dict[tuple[str, str], dict[str, dict[int, float]]] = {}
+    found: dict[tuple[str, str], dict[str, dict[int, tuple[float, float]]]] = {}
     for line in read_lines([ROOT / "results" / name for name in files]):
         is_ours = line["method"].startswith(("dsgrl-", "topology-"))
         if is_ours and line["recipe"] == "tuned" and line["metric"] != "micro_f1":
             scores = found.setdefault((line["dataset"], line["protocol"]), {})
-            scores.setdefault(line["method"], {})[line["seed"]] = line["mean"]
+            pair = (line["val_mean"], line["mean"])
+            scores.setdefault(line["method"], {})[line["seed"]] = pair
     for key, least in REACH.items():
-        best = max(statistics.mean(seeds.values()) for seeds in found[key].values())
-        assert best >= least, (key, best)
+        # Validation rows choose among ours; the folds or test rows only judge.
+        _, reached = max(
+            tuple(map(statistics.mean, zip(*seeds.values(), strict=True)))
+            for seeds in found[key].values()
+        )
+        assert reached >= least, (key, reached)

@@ -26,6 +26,7 @@ def line(
         "seed": 0,
         "config": {},
         "seconds_per_epoch": None,
+        "val_mean": 0.0,
         **other,
     }
 
@@ -154,23 +155,23 @@ def test_table__is_a_table(method: str) -> None:
         assert len({row.count("|") for row in part.strip().splitlines()}) == 1
 
 
-def test_best__is_of_ours_alone_with_its_name_and_seeds() -> None:
+def test_best__is_chosen_by_validation_rows_among_ours_alone() -> None:
     lines = [
-        line("photo", "dsgrl-feature", [90.0], recipe="tuned"),
-        line("photo", "dsgrl-topology", [91.0], recipe="tuned"),
-        line("photo", "dsgrl-topology", [92.0], recipe="tuned", seed=1),
-        line("photo", "cca-ssg", [99.0], recipe="tuned"),
+        line("photo", "dsgrl-feature", [94.0], recipe="tuned", val_mean=90.0),
+        line("photo", "dsgrl-topology", [91.0], recipe="tuned", val_mean=89.0),
+        line("photo", "dsgrl-topology", [92.0], recipe="tuned", val_mean=93.0, seed=1),
+        line("photo", "cca-ssg", [99.0], recipe="tuned", val_mean=99.0),
         line("photo", "dsgrl-both", [89.0], recipe="tuned, out_channels=64"),
-        line("photo", "dsgrl-feature", [95.0]),
+        line("photo", "dsgrl-feature", [95.0], val_mean=99.0),
         line("photo", "topology-none", [93.0]),
     ]
     *_, row = render_best(lines).splitlines()
     assert row[2:-2].split(" | ") == [
         "photo",
         "90.6",
-        "91.5 (topology, 2 seeds)",
-        "89.0 (both)",
-        "93.0 (alone)",
+        "91.5 ± 0.5 (topology, 2 seeds)",
+        "89.0 ± 0.0 (both)",
+        "93.0 ± 0.0 (alone)",
         "",
     ]
 

@@ -91,7 +91,8 @@ def render_best(lines: Iterable[Line], paper: Paper | None = None) -> str:
         paper: as for `render_tables`.
 
     Returns:
-        Markdown: one row per dataset that something of ours was tuned on.
+        Markdown: one row per dataset that something of ours was tuned on. Which of
+        ours is shown is chosen by validation rows.
     """
     results = _Results(lines)
     paper = load_paper() if paper is None else paper
@@ -124,18 +125,22 @@ def render_best(lines: Iterable[Line], paper: Paper | None = None) -> str:
 def _best(
     results: "_Results", column: Column, recipe: str, among: Mapping[str, str]
 ) -> str:
-    """Name the best of some methods, its score and over how many seeds."""
+    """Name the best of some methods by validation rows, its score, its seeds."""
     found = {
-        method: number.mean
+        method: list(results.lines[column, method, recipe].values())
         for method in among
-        if (number := results.number(column, method, recipe)) is not None
+        if (column, method, recipe) in results.lines
     }
     if not found:
         return NOTHING
-    best = max(found, key=lambda method: found[method])
-    seeds = len(results.lines[column, best, recipe])
+    best = max(
+        found,
+        key=lambda name: statistics.fmean(line["val_mean"] for line in found[name]),
+    )
+    seeds = len(found[best])
     several = f", {seeds} seeds" if seeds > 1 else ""
-    return f"{found[best]:.1f} ({among[best]}{several})"
+    number = results.number(column, best, recipe)
+    return f"{number} ({among[best]}{several})"
 
 
 @dataclass(frozen=True, slots=True)
