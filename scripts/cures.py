@@ -21,16 +21,16 @@ from torch import Tensor, nn
 
 from dsgrl import DSGRL, evaluate
 from dsgrl.augment import FeatureAugmenter
+from dsgrl.datasets.table import load_dataset
 from dsgrl.encode import activate, linear
-from dsgrl.evaluate import protocol_splits
+from dsgrl.evaluation import protocol_splits
 from dsgrl.graph import propagate
-from dsgrl.graph.datasets import load_dataset
+from dsgrl.losses.objective import distance_from_orthonormal, mean_terms, standardized
+from dsgrl.losses.objective import objective as original_objective
 from dsgrl.methods import build as building
 from dsgrl.methods import dsgrl as paper
 from dsgrl.methods.build import build_dsgrl
 from dsgrl.methods.dsgrl import DSGRLMethod
-from dsgrl.objective import distance_from_orthonormal, mean_terms, standardized
-from dsgrl.objective import objective as original_objective
 from dsgrl.typing import LossTerms
 
 ROOT = Path(__file__).parent.parent

@@ -22,7 +22,7 @@ def load(path: Path) -> ModuleType:
 def main() -> None:
     """Compute every golden value anew and write it."""
     files = {
-        "objective": TESTS / "test_objective.py",
+        "objective": TESTS / "losses/test_objective.py",
         "methods": TESTS / "test_golden.py",
     }
     for name, path in files.items():

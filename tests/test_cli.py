@@ -16,9 +16,9 @@ import pytest
 
 import dsgrl
 from dsgrl.cli import app, main
+from dsgrl.datasets.files import read_graph
+from dsgrl.datasets.table import DATASETS
 from dsgrl.estimator import DSGRL
-from dsgrl.graph.datasets import DATASETS
-from dsgrl.graph.files import read_graph
 
 COMMANDS = [c.name or c.callback.__name__ for c in app.registered_commands]
 NUM_NODES = 40

@@ -21,9 +21,9 @@ from dsgrl.bench import systems
 from dsgrl.bench.recipes import default_parameters, load_recipe
 from dsgrl.bench.runner import run_suite
 from dsgrl.bench.systems import SYSTEMS, Embedded, unlabelled
+from dsgrl.datasets.table import DATASETS, Dataset
 from dsgrl.estimator import DSGRL
-from dsgrl.evaluate.splits import stratified_splits
-from dsgrl.graph.datasets import DATASETS, Dataset
+from dsgrl.evaluation.splits import stratified_splits
 from dsgrl.train.loop import DivergenceError
 from dsgrl.tune import criteria, label_free_score, search, tune
 from dsgrl.tune.criteria import redealt, validation_score

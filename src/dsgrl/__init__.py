@@ -2,28 +2,33 @@
 
     from dsgrl import DSGRL, read_graph, evaluate
 
-The three names are loaded when first used, so that `import dsgrl` and
-`dsgrl --help` stay quick.
+The names are loaded when first used, so that `import dsgrl` and `dsgrl --help` stay
+quick.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dsgrl.datasets.files import read_graph
     from dsgrl.estimator import DSGRL
-    from dsgrl.evaluate.protocols import evaluate
-    from dsgrl.graph.files import read_graph
+    from dsgrl.evaluation.protocols import evaluate
 
 __all__ = ["DSGRL", "evaluate", "read_graph"]
 __version__ = "0.1.0"
 
+_HOMES = {
+    "DSGRL": "dsgrl.estimator",
+    "evaluate": "dsgrl.evaluation.protocols",
+    "read_graph": "dsgrl.datasets.files",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "DSGRL":
-        from dsgrl.estimator import DSGRL
-
-        return DSGRL
-    if name == "read_graph":
-        from dsgrl.graph.files import read_graph
-
-        return read_graph
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'dsgrl' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dsgrl.datasets.files import read_graph
+from dsgrl.datasets.rows import collect_rows
 from dsgrl.estimator import DSGRL
-from dsgrl.evaluate.protocols import evaluate
-from dsgrl.graph.files import read_graph
-from dsgrl.graph.rows import collect_rows
-from dsgrl.graph.saving import check_writable, write_embeddings, written_beside
+from dsgrl.evaluation.protocols import evaluate
+from dsgrl.io.atomic import atomic_write, check_writable
+from dsgrl.io.embeddings import write_embeddings
 from dsgrl.train.folder import check_model_path
 from dsgrl.typing import FloatArray, Level, Score
 
@@ -94,7 +95,7 @@ def run_demo(
     }
     summary["epoch"] = model.epoch_
     summary["seconds"] = round(time.perf_counter() - start, 1)
-    with written_beside(out / "summary.json") as part:
+    with atomic_write(out / "summary.json") as part:
         part.write_text(json.dumps(summary, indent=2) + "\n")
     yield "summary", summary
 

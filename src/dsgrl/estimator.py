@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from dsgrl.augment.inspect import as_views
 from dsgrl.encode import smooth
 from dsgrl.graph import Graph
 from dsgrl.graph.inputs import is_bare, level_of
 from dsgrl.graph.prepare import Preparation
-from dsgrl.graph.views import as_views
 from dsgrl.methods import (
     DSGRLMethod,
     build_for,
@@ -24,7 +24,7 @@ from dsgrl.methods import (
     resolve_auto,
 )
 from dsgrl.train import TrainConfig, seeded, train
-from dsgrl.train.allocator import kept_memory
+from dsgrl.train.allocator import retain_heap
 from dsgrl.train.batches import embed_all
 from dsgrl.train.device import pick_device
 from dsgrl.train.folder import SavedModel, load_model, save_model, split_state
@@ -279,7 +279,7 @@ class DSGRL(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         with (
             seeded(secrets.randbits(32) if seed is None else int(seed)),
             progress_bar(total, shown=self.verbose) as report,
-            kept_memory(),
+            retain_heap(),
         ):
             method = build_for(parameters, preparation).to(device)
             graph = graph.to(device)

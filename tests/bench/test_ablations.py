@@ -26,7 +26,7 @@ from dsgrl.bench.ablations import (
 from dsgrl.bench.recipes import default_parameters
 from dsgrl.bench.runner import Failure
 from dsgrl.bench.systems import SYSTEMS
-from dsgrl.graph.datasets import DATASETS
+from dsgrl.datasets.table import DATASETS
 from dsgrl.methods import check_parameters
 from dsgrl.methods.build import resolve_auto
 from dsgrl.typing import InputError

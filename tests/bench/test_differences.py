@@ -26,7 +26,7 @@ from dsgrl.bench.lines import read_lines
 from dsgrl.bench.suites import CASES, SUITES, make_request
 from dsgrl.bench.systems import unlabelled
 from dsgrl.bench.tables import load_paper
-from dsgrl.graph.datasets import DATASETS
+from dsgrl.datasets.table import DATASETS
 from dsgrl.graph.prepare import Preparation
 from dsgrl.methods import DSGRLMethod, build_dsgrl
 from dsgrl.train import seeded

@@ -10,7 +10,7 @@ import pytest
 from dsgrl.bench.suites import CASES, SUITES
 from dsgrl.bench.systems import SYSTEMS
 from dsgrl.bench.tables import GROUPS, load_paper
-from dsgrl.graph.datasets import DATASETS
+from dsgrl.datasets.table import DATASETS
 
 PAPER = load_paper()
 TEX = Path(__file__).parents[3] / "shared" / "paper" / "dsgrl-paper.tex"

@@ -19,8 +19,8 @@ from dsgrl.bench.recipes import (
 )
 from dsgrl.bench.systems import SYSTEMS
 from dsgrl.bench.tables import load_paper
+from dsgrl.datasets.table import DATASETS
 from dsgrl.estimator import DSGRL
-from dsgrl.graph.datasets import DATASETS
 from dsgrl.methods.rules import RULES
 from dsgrl.typing import InputError
 

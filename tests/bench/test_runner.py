@@ -21,7 +21,7 @@ from dsgrl.bench.isolation import ProcessLostError, run_isolated
 from dsgrl.bench.lines import TIMES, append_line, open_results, read_lines
 from dsgrl.bench.runner import Failure, run_suite
 from dsgrl.bench.systems import SYSTEMS, Embedded, System, labels_of, unlabelled
-from dsgrl.graph.datasets import DATASETS, Dataset
+from dsgrl.datasets.table import DATASETS, Dataset
 from dsgrl.train.loop import DivergenceError
 from dsgrl.typing import InputError
 

@@ -8,9 +8,9 @@ import torch
 from torch_geometric.data import Data
 
 from dsgrl.bench.systems import SYSTEMS, labels_of, unlabelled
-from dsgrl.evaluate import evaluate
+from dsgrl.datasets.table import load_dataset
+from dsgrl.evaluation import evaluate
 from dsgrl.graph import Adjacency, Graph, as_graph
-from dsgrl.graph.datasets import load_dataset
 from dsgrl.methods import CCASSGMethod
 from dsgrl.methods.cca_ssg import unit_columns
 from dsgrl.typing import InputError

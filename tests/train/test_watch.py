@@ -82,14 +82,14 @@ def test_watch__stops(case: str) -> None:
     stopped = None
     for number in range(1, len(script)):
         watch.look(10 * number)
-        if stopped is None and watch.has_waited(10 * number, patience=30):
+        if stopped is None and watch.should_stop(10 * number, patience=30):
             stopped = 10 * number
     assert stopped == expected
 
 
 def test_watch__does_not_stop_before_the_first_look() -> None:
     watch = Scripted([0.6, 0.8])
-    assert not watch.has_waited(30, patience=20)
+    assert not watch.should_stop(30, patience=20)
     watch.look(50)
-    assert not watch.has_waited(60, patience=20)
-    assert watch.has_waited(70, patience=20)
+    assert not watch.should_stop(60, patience=20)
+    assert watch.should_stop(70, patience=20)

@@ -14,7 +14,7 @@ from dsgrl.bench.cells import Cell
 from dsgrl.bench.lines import Line
 from dsgrl.bench.recipes import DEFAULT
 from dsgrl.bench.runner import Failure, run_suite
-from dsgrl.graph.datasets import DATASETS, suggest
+from dsgrl.datasets.table import DATASETS, suggest
 from dsgrl.methods.build import ALONE as HELP_ALONE
 from dsgrl.typing import InputError
 

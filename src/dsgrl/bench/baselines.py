@@ -6,7 +6,7 @@ from typing import Any
 from dsgrl.graph.prepare import Preparation
 from dsgrl.methods import Baseline
 from dsgrl.train import History, TrainConfig, seeded, train
-from dsgrl.train.allocator import kept_memory
+from dsgrl.train.allocator import retain_heap
 from dsgrl.train.batches import embed_all
 from dsgrl.train.device import pick_device
 from dsgrl.typing import FloatArray
@@ -37,7 +37,7 @@ def fit_baseline(
     names = {field.name for field in fields(TrainConfig)} & parameters.keys()
     config = TrainConfig(**{name: parameters[name] for name in names})
     device = pick_device(parameters["device"])
-    with seeded(parameters["random_state"]), kept_memory():
+    with seeded(parameters["random_state"]), retain_heap():
         model = method.from_parameters(parameters, graph.num_features).to(device)
         graph = graph.to(device)
         history, epoch = train(model, graph, config)

@@ -17,8 +17,8 @@ from dsgrl.bench.systems import (
     masks_of,
     unlabelled,
 )
-from dsgrl.evaluate import evaluate, protocol_splits
-from dsgrl.graph.datasets import DATASETS, load_dataset
+from dsgrl.datasets.table import DATASETS, load_dataset
+from dsgrl.evaluation import evaluate, protocol_splits
 from dsgrl.typing import InputError
 
 # A protocol and a metric.

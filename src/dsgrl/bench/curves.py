@@ -20,16 +20,16 @@ from dsgrl.bench.lines import Line, append_line, open_results
 from dsgrl.bench.recipes import default_parameters, merge
 from dsgrl.bench.suites import CASES, SUITES, datasets_of, is_at_hand
 from dsgrl.bench.systems import labels_of, masks_of, unlabelled
+from dsgrl.datasets.table import DATASETS, load_dataset, suggest
 from dsgrl.estimator import TRAINING
-from dsgrl.evaluate import evaluate, protocol_splits
+from dsgrl.evaluation import evaluate, protocol_splits
 from dsgrl.graph import Graph
-from dsgrl.graph.datasets import DATASETS, load_dataset, suggest
 from dsgrl.graph.prepare import Preparation
-from dsgrl.graph.saving import check_writable
+from dsgrl.io.atomic import check_writable
 from dsgrl.methods import PLAIN, build_for, check_parameters
 from dsgrl.methods.base import Method
 from dsgrl.train import TrainConfig, seeded, train
-from dsgrl.train.allocator import kept_memory
+from dsgrl.train.allocator import retain_heap
 from dsgrl.train.batches import embed_all
 from dsgrl.train.links import HeldOutLinks
 from dsgrl.train.loop import DivergenceError
@@ -157,7 +157,7 @@ def record_curve(
     last = EPOCHS[level][-1]
     rows: list[dict[str, float]] = []
     start = time.perf_counter()
-    with seeded(seed), kept_memory():
+    with seeded(seed), retain_heap():
         preparation, graph = Preparation.fit(
             unlabelled(data), parameters["scaling"], parameters["structural_columns"]
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dsgrl.graph.saving import explain
+from dsgrl.io.atomic import describe_os_error
 from dsgrl.typing import InputError
 
 Line = dict[str, Any]
@@ -45,7 +45,8 @@ def read_lines(paths: Iterable[Path]) -> list[Line]:
         try:
             text = path.read_bytes()
         except OSError as error:
-            raise InputError(f"{path}: cannot be read ({explain(error)})") from error
+            reason = describe_os_error(error)
+            raise InputError(f"{path}: cannot be read ({reason})") from error
         whole, _ = _split(path, text)
         for number, raw in enumerate(whole.splitlines(), start=1):
             lines.append(_parse(path, number, raw))
@@ -86,7 +87,8 @@ def _append(path: Path, text: bytes) -> None:
                 raise OSError("the line was not written whole: No space left")
             os.fsync(file.fileno())
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({explain(error)})") from error
+        reason = describe_os_error(error)
+        raise InputError(f"{path}: cannot be written ({reason})") from error
 
 
 def _split(path: Path, text: bytes) -> tuple[bytes, bytes]:

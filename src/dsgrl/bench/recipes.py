@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dsgrl.estimator import DSGRL
-from dsgrl.graph.saving import written_beside
+from dsgrl.io.atomic import atomic_write
 from dsgrl.methods import check_parameters
 from dsgrl.typing import InputError
 
@@ -163,7 +163,7 @@ def write_recipe(
     """
     lines = [f"# {note}" for note in notes]
     lines += [f"{key} = {_as_toml(value)}" for key, value in parameters.items()]
-    with written_beside(path) as part:
+    with atomic_write(path) as part:
         part.write_text("\n".join(lines) + "\n")
 
 

@@ -15,7 +15,7 @@ from dsgrl.bench.isolation import ProcessLostError, run_isolated
 from dsgrl.bench.lines import Line, append_line, is_score, line_key, open_results
 from dsgrl.bench.recipes import DEFAULT
 from dsgrl.bench.suites import MissingRecipeError, Request, make_request
-from dsgrl.graph.saving import check_writable
+from dsgrl.io.atomic import check_writable
 from dsgrl.train.loop import DivergenceError
 from dsgrl.typing import InputError
 

@@ -24,7 +24,7 @@ from dsgrl.estimator import DSGRL
 from dsgrl.graph import Graph, as_graph
 from dsgrl.methods import build_dsgrl
 from dsgrl.train import seeded
-from dsgrl.train.allocator import kept_memory
+from dsgrl.train.allocator import retain_heap
 
 SIZES = (25_000, 50_000, 100_000, 200_000)
 COMMUNITY, DEGREE, COLUMNS, INSIDE = 50, 10, 128, 0.8
@@ -65,7 +65,7 @@ def measure_size(
     `seconds` is one training step with its share of the look-up, which is made every
     `REFRESH` steps; `lookup_seconds` the look-up alone.
     """
-    with seeded(0), kept_memory():
+    with seeded(0), retain_heap():
         graph = as_graph(make_communities(num_nodes, shuffled=shuffled))
         parameters = DSGRL(
             augment="topology", edges_per_node=EDGES_PER_NODE, refresh=REFRESH

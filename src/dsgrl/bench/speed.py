@@ -23,10 +23,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dsgrl.datasets.table import DATASETS, load_dataset
 from dsgrl.encode import linear
 from dsgrl.estimator import DSGRL
 from dsgrl.graph import Adjacency, Graph, as_graph, propagate
-from dsgrl.graph.datasets import DATASETS, load_dataset
 from dsgrl.methods import PLAIN, build_dsgrl
 from dsgrl.train import seeded
 from dsgrl.typing import InputError

@@ -16,7 +16,7 @@ from dsgrl.bench.recipes import (
     read_recipe,
 )
 from dsgrl.bench.systems import GRAPH, HETERO, NODE, SYSTEMS, with_controls
-from dsgrl.graph.datasets import DATASETS, data_folder, suggest
+from dsgrl.datasets.table import DATASETS, data_folder, suggest
 from dsgrl.typing import InputError
 
 NODE_CASES: tuple[Case, ...] = (("5/15/80", "accuracy"),)

@@ -112,15 +112,11 @@ def embed(
     data: DataOption = None,
 ) -> None:
     """Learn from a graph, or many, and write one vector per node, or per graph."""
+    from dsgrl.datasets.files import read_graph
+    from dsgrl.datasets.rows import tabulate_view
     from dsgrl.estimator import DSGRL
-    from dsgrl.graph.files import read_graph
-    from dsgrl.graph.rows import tabulate_view
-    from dsgrl.graph.saving import (
-        check_embeddings_path,
-        check_views_path,
-        check_writable,
-        write_views,
-    )
+    from dsgrl.io.atomic import check_writable
+    from dsgrl.io.embeddings import check_embeddings_path, check_views_path, write_views
     from dsgrl.train.folder import check_model_path
 
     if dim % 2:
@@ -168,9 +164,9 @@ def transform(
     data: DataOption = None,
 ) -> None:
     """Embed a graph, or many, seen or unseen, with a saved model."""
+    from dsgrl.datasets.files import read_graph
     from dsgrl.estimator import DSGRL
-    from dsgrl.graph.files import read_graph
-    from dsgrl.graph.saving import check_embeddings_path
+    from dsgrl.io.embeddings import check_embeddings_path
 
     check_embeddings_path(out)
     estimator = DSGRL.load(model, device=device)
@@ -181,9 +177,9 @@ def transform(
 
 def _write(out: Path, data: Any, z: Any) -> str:
     """Write embeddings with their ids, and say what they are."""
+    from dsgrl.datasets.rows import collect_rows
     from dsgrl.graph.inputs import level_of
-    from dsgrl.graph.rows import collect_rows
-    from dsgrl.graph.saving import write_embeddings
+    from dsgrl.io.embeddings import write_embeddings
 
     rows = collect_rows(data, z)
     write_embeddings(out, rows.ids, rows.z, rows.labels, rows.types)
@@ -197,7 +193,7 @@ def list_names(data: DataOption = None) -> None:
     """Show the datasets, methods, recipes and encoders known by name."""
     from dsgrl.bench.recipes import list_families
     from dsgrl.bench.systems import SYSTEMS
-    from dsgrl.graph.datasets import DATASETS, data_folder
+    from dsgrl.datasets.table import DATASETS, data_folder
 
     # Plain lines: a terminal that is too narrow folds them, none is cut.
     console.print(_LINE.format("dataset", "level", *_COUNTS))

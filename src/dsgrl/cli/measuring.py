@@ -65,7 +65,7 @@ def evaluate(
     A linear classifier is fitted on few rows, everything about it is chosen on other
     rows, and the rest judge: ten times, on seeded splits.
     """
-    from dsgrl.evaluate.files import evaluate_files
+    from dsgrl.evaluation.files import evaluate_files
 
     found = evaluate_files(
         embeddings,

@@ -96,7 +96,7 @@ def bench_curves(
 
 def _print_lines(lines: Iterator[dict[str, Any]], results: Path | None) -> None:
     """Print lines as they come; append them to a file, if one is given."""
-    from dsgrl.graph.saving import check_writable
+    from dsgrl.io.atomic import check_writable
 
     if results is not None:
         check_writable(results.parent)

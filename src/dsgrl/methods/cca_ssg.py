@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from dsgrl.augment import Perturbation
 from dsgrl.encode import Encoder
 from dsgrl.graph import Graph
+from dsgrl.losses.objective import distance_from_orthonormal
 from dsgrl.methods.baseline import Baseline
 from dsgrl.methods.rules import COUNT, SHARE, WEIGHT, Rule
 from dsgrl.methods.space import Range
-from dsgrl.objective import distance_from_orthonormal
 from dsgrl.typing import Level, LossTerms, NormName
 
 _NORMS = (None, *get_args(NormName))

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from dsgrl.augment import FeatureAugmenter, Perturbation, PerTypeAugmenter, Topology
 from dsgrl.encode import Readout, merge_views
 from dsgrl.graph import Graph
+from dsgrl.losses.objective import mean_terms, objective
 from dsgrl.methods.base import Method
 from dsgrl.methods.space import DSGRL_SPACE, Range
-from dsgrl.objective import mean_terms, objective
 from dsgrl.typing import AggregateName, Level, LossTerms
 
 

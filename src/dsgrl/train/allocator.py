@@ -15,7 +15,7 @@ NEVER, MOST_MAPPINGS, DEFAULT_TRIM = 2**31 - 1, 65536, 128 * 1024
 
 
 @contextmanager
-def kept_memory() -> Iterator[None]:
+def retain_heap() -> Iterator[None]:
     """Reuse freed memory inside the block; give it back at the end.
 
     Does nothing where the C library is not glibc.

@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from dsgrl.graph.saving import written_beside
+from dsgrl.io.atomic import atomic_write
 from dsgrl.typing import InputError
 
 FORMAT = 3
@@ -37,7 +37,7 @@ def save_model(path: Path, model: SavedModel) -> None:
     """
     check_model_path(path)
     config = {"format": FORMAT, **model.config}
-    with written_beside(path) as part:
+    with atomic_write(path) as part:
         part.mkdir()
         state = {k: v.detach().cpu().contiguous() for k, v in model.state.items()}
         (part / WEIGHTS).touch()

@@ -118,7 +118,7 @@ def _look(watch: Watch, epoch: int, row: dict[str, float], config: TrainConfig) 
     """Measure where due; tell whether it is time to stop."""
     if epoch % config.check_every == 0:
         row |= watch.look(epoch)
-    return watch.has_waited(epoch, config.patience)
+    return watch.should_stop(epoch, config.patience)
 
 
 def _plan(graph: Graph, config: TrainConfig) -> tuple[int, HeldOutLinks | None]:

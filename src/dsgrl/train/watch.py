@@ -73,7 +73,7 @@ class Watch:
         """
         return self.near[0].epoch if self.near else 0
 
-    def has_waited(self, epoch: int, patience: int) -> bool:
+    def should_stop(self, epoch: int, patience: int) -> bool:
         """Whether to stop: the epoch to keep lies this far back, and nothing is coming.
 
         An AUC that is by more than a standard error above the lowest of that time is on

@@ -8,8 +8,8 @@ import numpy as np
 
 from dsgrl.bench.suites import CASES, SUITES
 from dsgrl.bench.systems import Embedded, labels_of, masks_of
-from dsgrl.evaluate import evaluate, protocol_splits
-from dsgrl.graph.datasets import DATASETS
+from dsgrl.datasets.table import DATASETS
+from dsgrl.evaluation import evaluate, protocol_splits
 from dsgrl.typing import InputError, IntArray, Split
 
 # From what a system made of the data to what is maximised.

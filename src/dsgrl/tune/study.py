@@ -11,7 +11,7 @@ from optuna.storages import BaseStorage, JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
-from dsgrl.graph.saving import check_writable
+from dsgrl.io.atomic import check_writable
 from dsgrl.typing import InputError
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)

@@ -18,8 +18,8 @@ from dsgrl.bench.recipes import (
     write_recipe,
 )
 from dsgrl.bench.systems import SYSTEMS, System, unlabelled
-from dsgrl.graph.datasets import DATASETS, load_dataset
-from dsgrl.graph.saving import check_writable
+from dsgrl.datasets.table import DATASETS, load_dataset
+from dsgrl.io.atomic import check_writable
 from dsgrl.tune.criteria import by_links, by_validation
 from dsgrl.tune.search import Parameters, Search
 from dsgrl.tune.study import FINISHED, count, open_study

@@ -2,7 +2,7 @@
 
 The paper's authors judge otherwise than their text, and otherwise than we do. Nothing
 here is used but in `variants`; all numbers of ours elsewhere come from
-`dsgrl.evaluate`.
+`dsgrl.evaluation`.
 """
 
 import statistics
@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from dsgrl.evaluate import evaluate
-from dsgrl.evaluate.labels import Targets, encode_labels
-from dsgrl.evaluate.logistic import LogisticProblem, PrincipalAxes, probabilities
-from dsgrl.evaluate.manifest import manifest_hash
-from dsgrl.evaluate.metrics import METRICS
-from dsgrl.evaluate.probes import FINE
-from dsgrl.evaluate.scaling import Scaling
+from dsgrl.evaluation import evaluate
+from dsgrl.evaluation.labels import Targets, encode_labels
+from dsgrl.evaluation.logistic import LogisticProblem, PrincipalAxes, probabilities
+from dsgrl.evaluation.manifest import manifest_hash
+from dsgrl.evaluation.metrics import METRICS
+from dsgrl.evaluation.probes import FINE
+from dsgrl.evaluation.scaling import Scaling
 from dsgrl.train import seeded
 from dsgrl.typing import FloatArray, IntArray, Split
 

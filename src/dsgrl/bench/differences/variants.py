@@ -29,15 +29,15 @@ from dsgrl.bench.differences.program import graph_program
 from dsgrl.bench.lines import Line, append_line, open_results
 from dsgrl.bench.suites import make_request
 from dsgrl.bench.systems import labels_of, masks_of, unlabelled
+from dsgrl.datasets.table import DATASETS, load_dataset
 from dsgrl.estimator import TRAINING
-from dsgrl.evaluate import protocol_splits
+from dsgrl.evaluation import protocol_splits
 from dsgrl.graph import Graph
-from dsgrl.graph.datasets import DATASETS, load_dataset
 from dsgrl.graph.prepare import Preparation
 from dsgrl.methods import build_dsgrl
 from dsgrl.methods.base import Method
 from dsgrl.train import TrainConfig, seeded, train
-from dsgrl.train.allocator import kept_memory
+from dsgrl.train.allocator import retain_heap
 from dsgrl.train.loop import DivergenceError
 from dsgrl.train.memory import pick_search
 from dsgrl.typing import FloatArray
@@ -194,7 +194,7 @@ def embed(
     )
     counts = [columns.count for columns in preparation.columns]
     options = {name: config[name] for name in TRAINING}
-    with seeded(config["random_state"]), kept_memory():
+    with seeded(config["random_state"]), retain_heap():
         method = build_dsgrl(
             config,
             counts if preparation.level == "hetero" else counts[0],

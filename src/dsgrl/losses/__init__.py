@@ -1,0 +1,4 @@
+"""Training objectives as pure functions of embeddings.
+
+`objective` has the paper's equations in the paper's order.
+"""
