@@ -1,6 +1,8 @@
 import logging
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -14,6 +16,9 @@ from dsgrl.graph.structural import (
     structural_features,
 )
 from dsgrl.typing import InputError
+from samples import LEVELS, make_data, make_graphs
+
+levels = pytest.mark.parametrize("level", LEVELS)
 
 
 class Poisoned(Data):
@@ -59,6 +64,18 @@ EDGES = torch.tensor([[0, 1], [1, 2]])
         (Data(x=torch.full((3, 3), torch.nan), edge_index=EDGES), "NaN or infinite"),
         (Data(x=torch.ones(3, 0), edge_index=EDGES), "columns >= 1"),
         (Data(x=torch.ones(3, 3), edge_index=EDGES.float()), "expected whole numbers"),
+        (Data(x=torch.ones(3, 3), edge_index=EDGES * 1j), "expected real numbers"),
+        (Data(x=torch.ones(3, 3), edge_index="EDGES"), "edge_index is a str"),
+        (Data(x=np.array([["a"]] * 3), edge_index=EDGES), "x is a ndarray"),
+        (Data(x=torch.ones(3, 3) * 1j, edge_index=EDGES), "x holds torch.complex64"),
+        (
+            Data(x=torch.ones(3, 3), edge_index=EDGES, edge_weight=np.array(["a"] * 2)),
+            "edge_weight is a ndarray",
+        ),
+        (
+            Data(x=torch.ones(3, 3), edge_index=EDGES, edge_attr=np.array(["a"] * 2)),
+            "edge_attr is a ndarray",
+        ),
         (Data(x=torch.ones(3, 3), adj_t=torch.eye(3)), "adj_t"),
         (
             Data(x=torch.ones(3, 3), edge_index=EDGES, edge_weight=torch.ones(5)),
@@ -78,6 +95,88 @@ def test_as_graph__refuses(data: object, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         as_graph(data)
     assert "\n" not in str(caught.value)
+
+
+def with_arrays(data: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+    """Change every tensor of the graph, after giving it weights and attributes."""
+    for graph in data if isinstance(data, list) else [data]:
+        for store in graph.node_stores:
+            if "x" in store:
+                store.x = change(store.x)
+        for store in graph.edge_stores:
+            count = store.edge_index.size(1)
+            store.edge_weight = change(1 + torch.arange(count).float())
+            store.edge_attr = change(torch.arange(2.0 * count).view(count, 2))
+            store.edge_index = change(store.edge_index)
+    return data
+
+
+def assert_same_graph(one: Any, other: Any) -> None:
+    tables = [g.x if isinstance(g.x, tuple) else (g.x,) for g in (one, other)]
+    for found, wanted in zip(*tables, strict=True):
+        assert torch.equal(found, wanted)
+    assert one.adjacency.num_edges > 0
+    parts = zip(one.adjacency.parts(), other.adjacency.parts(), strict=True)
+    for (found, *_), (wanted, *_) in parts:
+        assert torch.equal(found.edge_index, wanted.edge_index)
+        assert torch.equal(found.value, wanted.value)
+        # Reverse relations have no attributes of their own.
+        assert (found.attr is None) == (wanted.attr is None)
+        assert wanted.attr is None or torch.equal(found.attr, wanted.attr)
+
+
+def frozen(x: torch.Tensor) -> np.ndarray:
+    array = x.numpy().copy()
+    array.flags.writeable = False
+    return array
+
+
+@levels
+@pytest.mark.parametrize(
+    "change",
+    [
+        torch.Tensor.numpy,
+        frozen,
+        lambda x: np.asfortranarray(x.numpy()),
+        lambda x: x.numpy()[::-1].copy()[::-1],
+    ],
+    ids=["array", "read-only", "by columns", "negative strides"],
+)
+def test_as_graph__takes_numpy_arrays(level: str, change: Any) -> None:
+    wanted = as_graph(with_arrays(make_data(level), torch.clone))
+    assert_same_graph(as_graph(with_arrays(make_data(level), change)), wanted)
+
+
+def test_as_graph__takes_numpy_edges_of_graphs_without_features() -> None:
+    graphs = make_graphs()
+    bare = [Data(edge_index=g.edge_index, num_nodes=g.num_nodes) for g in graphs]
+    wanted = as_graph(bare), as_graph(bare[0])
+    for graph in bare:
+        graph.edge_index = graph.edge_index.numpy()
+    found = as_graph(bare), as_graph(bare[0])
+    for one, other in zip(found, wanted, strict=True):
+        assert torch.equal(one.x, other.x)
+        assert torch.equal(one.adjacency.edge_index, other.adjacency.edge_index)
+
+
+@levels
+@pytest.mark.parametrize(
+    "kind", ["uint8", "int8", "int16", "int32", "uint16", "uint32", "uint64"]
+)
+def test_as_graph__edges_of_any_integer_type_are_the_same_edges(
+    level: str, kind: str
+) -> None:
+    """Many graphs have more nodes in all than one byte can count."""
+    data = make_graphs((40,) * 9) if level == "graph" else make_data(level)
+    before = as_graph(data)
+    for graph in data if isinstance(data, list) else [data]:
+        for store in graph.edge_stores:
+            store.edge_index = store.edge_index.to(getattr(torch, kind))
+    found = as_graph(data)
+    for (one, *_), (other, *_) in zip(
+        found.adjacency.parts(), before.adjacency.parts(), strict=True
+    ):
+        assert torch.equal(one.edge_index, other.edge_index)
 
 
 def test_preparation__refuses_names_that_do_not_fit() -> None:

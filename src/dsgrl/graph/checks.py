@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,23 +15,53 @@ from dsgrl.typing import InputError
 SPARSE_BELOW = 0.1
 
 
+def as_tensor(name: str, value: Any) -> Tensor:
+    """Return a tensor, or a NumPy array or nested list as one.
+
+    Args:
+        name: what it is called in the message.
+        value: numbers of any shape.
+
+    Raises:
+        InputError: if it does not hold real numbers.
+    """
+    if not isinstance(value, Tensor):
+        try:
+            # Torch takes neither negative strides nor read-only memory.
+            value = torch.as_tensor(np.require(value, requirements=("C", "W")))
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise InputError(
+                f"{name} is a {type(value).__name__}, expected a tensor or an array of "
+                f"numbers"
+            ) from error
+    if value.is_complex():
+        raise InputError(f"{name} holds {value.dtype}, expected real numbers")
+    tensor: Tensor = value.detach()
+    return tensor
+
+
 def edges_of(
     data: Any, num_nodes: int | tuple[int, int]
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Return the checked edges [2, E], their weights [E] and attributes [E, K]."""
-    edge_index = getattr(data, "edge_index", None)
-    if edge_index is None and getattr(data, "adj_t", None) is not None:
+    """Return the checked edges [2, E], their weights [E] and attributes [E, K].
+
+    The edges are int64 whatever they are given as: offsets are added to them.
+    """
+    given = getattr(data, "edge_index", None)
+    if given is None and getattr(data, "adj_t", None) is not None:
         raise InputError(
             "the edges are in adj_t, expected edge_index: leave out ToSparseTensor"
         )
-    if edge_index is None:
-        edge_index = torch.empty(2, 0, dtype=torch.long)
+    if given is None:
+        given = torch.empty(2, 0, dtype=torch.long)
+    edge_index = as_tensor("edge_index", given)
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise InputError(
             f"edge_index has shape {list(edge_index.shape)}, expected [2, edges]"
         )
     if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
         raise InputError(f"edge_index holds {edge_index.dtype}, expected whole numbers")
+    edge_index = edge_index.long()
     counts = (num_nodes, num_nodes) if isinstance(num_nodes, int) else num_nodes
     for end, count in zip(edge_index, counts, strict=True):
         if end.numel():
@@ -48,7 +79,7 @@ def _attributes_of(data: Any, num_edges: int) -> Tensor | None:
     given = getattr(data, "edge_attr", None)
     if given is None:
         return None
-    attr: Tensor = given.detach().float()
+    attr = as_tensor("edge_attr", given).float()
     if attr.dim() == 0 or attr.size(0) != num_edges:
         raise InputError(
             f"edge_attr has shape {list(attr.shape)} for {num_edges} edges, expected "
@@ -58,10 +89,10 @@ def _attributes_of(data: Any, num_edges: int) -> Tensor | None:
 
 
 def _weights_of(data: Any, num_edges: int) -> Tensor | None:
-    weight = getattr(data, "edge_weight", None)
-    if weight is None:
+    given = getattr(data, "edge_weight", None)
+    if given is None:
         return None
-    weight = weight.detach().reshape(-1).float()
+    weight = as_tensor("edge_weight", given).reshape(-1).float()
     if weight.numel() != num_edges:
         raise InputError(
             f"edge_weight has {weight.numel()} values for {num_edges} edges, expected "
@@ -71,12 +102,12 @@ def _weights_of(data: Any, num_edges: int) -> Tensor | None:
         raise InputError(
             "edge_weight has negative or non-finite values, expected numbers >= 0"
         )
-    return weight  # type: ignore[no-any-return]
+    return weight
 
 
-def check_features(x: Tensor, num_nodes: int) -> Features:
+def check_features(given: Any, num_nodes: int) -> Features:
     """Return checked features [N, F], held sparse if most of them are zero."""
-    x = x.detach()
+    x = as_tensor("x", given)
     if x.dim() != 2 or x.size(1) == 0:
         raise InputError(f"x has shape {list(x.shape)}, expected [nodes, columns >= 1]")
     if x.is_sparse or x.layout == torch.sparse_csr:

@@ -54,9 +54,7 @@ def as_hetero_graph(data: Any, schema: Schema | None) -> Graph:
     for kind, size in sizes.items():
         x = given.get(kind)
         try:
-            tables.append(
-                None if x is None else check_features(torch.as_tensor(x), size)
-            )
+            tables.append(None if x is None else check_features(x, size))
         except InputError as error:
             raise InputError(f"node type '{kind}': {error}") from error
     bare = [kind for kind in given if given[kind] is None]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dsgrl.graph.adjacency import Adjacency
-from dsgrl.graph.checks import check_features, edges_of
+from dsgrl.graph.checks import as_tensor, check_features, edges_of
 from dsgrl.graph.graph import Graph
 from dsgrl.graph.hetero import as_hetero_graph
 from dsgrl.graph.relations import Schema
@@ -40,7 +40,7 @@ def level_of(data: Any) -> Level:
         )
     if not many and hasattr(data, "edge_types") and hasattr(data, "node_types"):
         return "hetero"
-    if not many and hasattr(data, "edge_index") and hasattr(data, "num_nodes"):
+    if not many and hasattr(data, "edge_index") and _has_nodes(data):
         return "node"
     given = "an empty list" if many and not len(data) else type(data).__name__
     raise InputError(
@@ -65,8 +65,8 @@ def as_graph(
 
     Args:
         data: a `torch_geometric.data.Data` with `edge_index`, optionally `x` (dense
-            or torch-sparse) and `edge_weight`; a list or dataset of them; or a
-            `HeteroData`.
+            or torch-sparse) and `edge_weight`, as tensors or NumPy arrays; a list or
+            dataset of them; or a `HeteroData`.
         structural_columns: how many columns to make if there is no `x`, five or more.
         schema: the types and relations to expect of a `HeteroData`.
 
@@ -97,9 +97,7 @@ def as_graph(
         logger.warning(
             "the graph has no edges: only the features will tell nodes apart"
         )
-    return Graph(
-        check_features(torch.as_tensor(x), num_nodes), adjacency, make_features
-    )
+    return Graph(check_features(x, num_nodes), adjacency, make_features)
 
 
 def _many(graphs: list[Any], structural_columns: int | None) -> Graph:
@@ -138,7 +136,8 @@ def _many(graphs: list[Any], structural_columns: int | None) -> Graph:
             x.size(1),
         )
         return Graph(x, adjacency, make_features, ptr)
-    widths = {g.x.shape[1] if g.x.dim() == 2 else None for g in graphs}
+    tables = [as_tensor("x", g.x) for g in graphs]
+    widths = {x.size(1) if x.dim() == 2 else None for x in tables}
     if len(widths) > 1:
         raise InputError(
             f"the graphs have {sorted(map(str, widths))[:3]} feature columns, expected "
@@ -149,8 +148,8 @@ def _many(graphs: list[Any], structural_columns: int | None) -> Graph:
         raise InputError(
             "the graphs differ in feature_names, expected the same columns in one order"
         )
-    x = torch.cat([g.x for g in graphs])
-    return Graph(check_features(x, int(ptr[-1])), adjacency, None, ptr)
+    joined = check_features(torch.cat(tables), int(ptr[-1]))
+    return Graph(joined, adjacency, None, ptr)
 
 
 def _all_or_none(name: str, values: list[Tensor | None]) -> Tensor | None:
@@ -166,6 +165,11 @@ def _all_or_none(name: str, values: list[Tensor | None]) -> Tensor | None:
             f"{name}, expected the same columns in all of them"
         )
     return torch.cat(given) if given else None
+
+
+def _has_nodes(data: Any) -> bool:
+    # PyG warns that it cannot count the nodes if x is an array.
+    return getattr(data, "x", None) is not None or hasattr(data, "num_nodes")
 
 
 def _count_nodes(data: Any) -> int:
