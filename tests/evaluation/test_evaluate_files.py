@@ -256,3 +256,34 @@ def test_files__refuses_other_arrays_in_one_line(tmp_path: Path) -> None:
         evaluate_files(tmp_path / "none.npy", labels)
     with pytest.raises(InputError, match="no such file"):
         evaluate_files(tmp_path / "none.parquet", labels)
+
+
+def without_columns(path: Path, num_rows: int, columns: int) -> Path:
+    """Write an embedding [rows, columns] of which one or both may be 0."""
+    z = np.zeros((num_rows, columns), dtype="f4")
+    if path.suffix == ".npy":
+        np.save(path, z)
+        return path
+    if path.suffix == ".npz":
+        np.savez(path, z=z, ids=np.arange(num_rows), label=Y[:num_rows])
+        return path
+    rows = {"id": pa.array(range(num_rows)), "label": pa.array(Y[:num_rows])}
+    if path.suffix == ".parquet":
+        lists = pa.array(list(z), pa.list_(pa.float32()))
+        return write_table(path, {**rows, "embedding": lists})
+    numbers = {f"z{i}": pa.array(z[:, i]) for i in range(columns)}
+    return write_table(path, {**rows, **numbers})
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv", ".npz", ".npy"])
+@pytest.mark.parametrize(("num_rows", "columns"), [(120, 0), (0, 5), (0, 0)])
+def test_files__embeddings_of_no_size_are_refused(
+    tmp_path: Path, suffix: str, num_rows: int, columns: int
+) -> None:
+    path = without_columns(tmp_path / f"z{suffix}", num_rows, columns)
+    labels = tmp_path / "y.npy"
+    np.save(labels, Y[:num_rows])
+    with pytest.raises(InputError, match=r"columns|rows") as caught:
+        evaluate_files(path, labels if suffix == ".npy" else None)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -203,3 +203,14 @@ def test_score__is_plain_data() -> None:
         "protocol": "",
         "manifest": "",
     }
+
+
+@pytest.mark.parametrize("shape", [(60, 0), (0, 5), (0, 0)])
+@pytest.mark.parametrize("probe", PROBES)
+def test_evaluate__refuses_embeddings_of_no_size(
+    shape: tuple[int, int], probe: str
+) -> None:
+    with pytest.raises(InputError, match="shape") as caught:
+        evaluate(np.zeros(shape), np.arange(shape[0]) % 3, probe=probe)
+    assert str(list(shape)) in str(caught.value)
+    assert "\n" not in str(caught.value)

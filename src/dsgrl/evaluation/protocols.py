@@ -90,9 +90,10 @@ def evaluate(
 
 def _embeddings(z: npt.ArrayLike) -> FloatArray:
     rows = np.asarray(z, dtype=np.float32)
-    if rows.ndim != 2:
+    if rows.ndim != 2 or rows.size == 0:
         raise InputError(
-            f"embeddings of shape {list(rows.shape)}, expected [rows, columns]"
+            f"embeddings of shape {list(rows.shape)}, expected [rows, columns], at "
+            f"least one of each"
         )
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():

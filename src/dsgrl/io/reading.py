@@ -35,14 +35,20 @@ class Rows(NamedTuple):
 
 def read_embeddings(path: Path) -> Rows:
     """Read a file of embeddings: parquet, csv, tsv, npz or npy."""
+    columns: dict[str, Any] = {}
     if path.suffix == ".npy":
-        return Rows(None, None, None, _floats(path, _load(path)))
-    if path.suffix == ".npz":
+        z = _floats(path, _load(path))
+    elif path.suffix == ".npz":
         columns, z = _read_npz(path)
     else:
         columns = _read_columns(path)
         rest = {name: c for name, c in columns.items() if name not in RESERVED}
         z = _matrix(path, rest)
+    if z.size == 0:
+        raise InputError(
+            f"{path}: embeddings of shape {list(z.shape)}, expected [rows, columns], "
+            f"at least one of each"
+        )
     return _rows(path, columns, z)
 
 
@@ -96,7 +102,11 @@ def _read_columns(path: Path) -> dict[str, pa.Array]:
         raise InputError(
             f"{path}: column '{repeated[0]}' stands twice, expected each name once"
         )
-    return {name: pa.concat_arrays(table.column(name).chunks) for name in names}
+    # A table without rows has no chunks to join.
+    return {
+        name: pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+        for name, column in zip(names, table.columns, strict=True)
+    }
 
 
 def _read_npz(path: Path) -> tuple[dict[str, Any], FloatArray]:
@@ -135,6 +145,8 @@ def _matrix(path: Path, columns: dict[str, pa.Array]) -> FloatArray:
             f"{len(columns) - len(lists)} others, expected one list column or numeric "
             f"columns: the embedding"
         )
+    if not any(map(len, columns.values())):
+        return np.empty((0, len(columns)), dtype=np.float32)
     if lists:
         return _stack(path, lists[0], columns[lists[0]])
     for name, column in columns.items():
