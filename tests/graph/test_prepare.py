@@ -1,4 +1,5 @@
 import json
+import pickle
 from typing import Any
 
 import pytest
@@ -6,7 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from dsgrl.graph import Adjacency, Graph
+from dsgrl.graph import Adjacency, Graph, as_graph
 from dsgrl.graph.prepare import Preparation
 from dsgrl.typing import InputError
 from samples import LEVELS, make_data, make_graphs, make_hetero
@@ -185,3 +186,41 @@ def test_made_features__of_other_edges_are_scaled_alike(level: str) -> None:
     again = graph.with_adjacency(graph.adjacency)
     for one, other in zip(tables(graph), tables(again), strict=True):
         torch.testing.assert_close(one, other)
+
+
+def without_some_edges(graph: Graph, share: float = 0.2) -> Any:
+    return graph.adjacency.with_parts(
+        [
+            part.select(torch.rand(part.num_edges) >= share)
+            for part, _, _ in graph.adjacency.parts()
+        ]
+    )
+
+
+@pytest.mark.parametrize("case", [*CASES, "featureless hetero"])
+@pytest.mark.parametrize("scaling", [None, "none", "columns", "standard"])
+def test_pickle__round_trip_makes_the_same_features(
+    case: str, scaling: str | None
+) -> None:
+    if case == "featureless hetero":
+        data = make_hetero()
+        for kind in ("film", "person"):
+            data[kind].num_nodes = data[kind].num_nodes
+            del data[kind].x
+    else:
+        data = make_case(case)
+    if scaling is None:
+        graph = as_graph(data)
+    else:
+        _, graph = Preparation.fit(data, scaling)  # type: ignore[arg-type]
+    again = pickle.loads(pickle.dumps(graph))
+    assert again.bounds == graph.bounds
+    fewer = without_some_edges(graph)
+    for one, other in (
+        (graph, again),
+        (graph.with_adjacency(fewer), again.with_adjacency(fewer)),
+    ):
+        for found, wanted in zip(tables(one), tables(other), strict=True):
+            assert torch.equal(found, wanted)
+    has_made = case.startswith("featureless") or case == "hetero"
+    assert (again.make_features is not None) == has_made

@@ -24,7 +24,8 @@ class Graph:
         x: features, dense or (mostly zeros) sparse [N, F]; one such table per node
             type if there are several.
         adjacency: row i lists what flows into node i [N, N]; or the relations.
-        make_features: makes `x` from the edges, where it was made from them.
+        make_features: makes `x` from the edges, where it was made from them. It can be
+            pickled, as everything here.
         ptr: for many graphs side by side, where each begins among the nodes, and N
             at the end [B + 1].
     """

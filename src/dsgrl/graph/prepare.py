@@ -5,7 +5,9 @@ types and relations, and per table of features its columns. It holds no data.
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -141,8 +143,13 @@ class Preparation:
         if all(known.scale is None for known in self.columns):
             return graph
         make = graph.make_features
-        made = None if make is None else (lambda edges: self._scale_all(make(edges)))
-        return replace(graph, x=self._scale_all(graph.x), make_features=made)
+        if make is not None:
+            # Not a lambda: a graph can be pickled.
+            make = partial(self._make_scaled, make)
+        return replace(graph, x=self._scale_all(graph.x), make_features=make)
+
+    def _make_scaled(self, make: Callable[[Any], Any], edges: Any) -> Any:
+        return self._scale_all(make(edges))
 
     def _scale_all(self, x: Any) -> Any:
         tables = tuple(
