@@ -35,7 +35,7 @@ ORDER = {
 }
 # Libraries that belong to some rooms only.
 ONLY_IN = {
-    "sklearn": ("evaluation", "estimator", "datasets/builtin"),
+    "sklearn": ("evaluation", "estimator", "datasets/builtin", "graph/structural"),
     "optuna": ("tune",),
     "plotly": ("report",),
     "typer": ("cli",),

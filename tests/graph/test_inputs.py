@@ -259,6 +259,92 @@ def test_structural_features__exact_and_repeatable_on_degenerate_graphs(
     torch.testing.assert_close(captured, values[:64], rtol=0, atol=0.02)
 
 
+def torus(num_nodes: int) -> torch.Tensor:
+    """Rows of ten nodes, each joined to four neighbours: many equal eigenvalues."""
+    node = torch.arange(num_nodes)
+    right = node - node % 10 + (node + 1) % 10
+    below = (node + 10) % num_nodes
+    ends = torch.stack([torch.cat([node, node]), torch.cat([right, below])])
+    return torch.cat([ends, ends.flip(0)], dim=1)
+
+
+def two_circles(num_nodes: int) -> torch.Tensor:
+    half = num_nodes // 2
+    return torch.cat([ring(half), half + ring(half)], dim=1)
+
+
+def without_some_edges(adjacency: Adjacency, seed: int) -> Adjacency:
+    """Leave out one edge of twenty, both directions."""
+    source, target = adjacency.edge_index
+    pair = torch.minimum(source, target) * len(source) + torch.maximum(source, target)
+    pairs = pair.unique()
+    generator = torch.Generator().manual_seed(seed)
+    chosen = torch.randperm(len(pairs), generator=generator)[: len(pairs) // 20]
+    return adjacency.select(~torch.isin(pair, pairs[chosen]))
+
+
+def correlation(one: torch.Tensor, other: torch.Tensor) -> float:
+    """Mean correlation of the columns."""
+    one, other = (x - x.mean(dim=0) for x in (one, other))
+    return float(torch.cosine_similarity(one, other, dim=0).mean())
+
+
+@pytest.mark.parametrize("shape", [torus, two_circles])
+@pytest.mark.parametrize("dense_up_to", [0, 1000])
+@pytest.mark.parametrize("scaling", [None, "columns"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_made_features__of_fewer_edges_keep_their_columns(
+    shape: Callable[[int], torch.Tensor],
+    dense_up_to: int,
+    scaling: Any,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Singular vectors are known up to rotations, which must not differ."""
+    monkeypatch.setattr("dsgrl.graph.structural.DENSE_UP_TO", dense_up_to)
+    data = Data(edge_index=shape(400), num_nodes=400)
+    graph = as_graph(data) if scaling is None else Preparation.fit(data, scaling)[1]
+    fewer = without_some_edges(graph.adjacency, seed)
+    spectral = slice(DEGREE_COLUMNS, None)
+    whole = graph.x[:, spectral]
+    aligned = graph.with_adjacency(fewer).x[:, spectral]
+    unaligned = structural_features(fewer)[:, spectral]
+    assert abs(correlation(unaligned, whole)) < 0.3
+    assert correlation(aligned, whole) > 0.7
+
+
+def test_made_features__know_of_the_whole_graph_only_a_rotation() -> None:
+    graph = as_graph(Data(edge_index=torus(400), num_nodes=400))
+    fewer = without_some_edges(graph.adjacency, 0)
+    found = graph.with_adjacency(fewer).x.double()
+    wanted = structural_features(fewer).double()
+    torch.testing.assert_close(found[:, :DEGREE_COLUMNS], wanted[:, :DEGREE_COLUMNS])
+    found, wanted = found[:, DEGREE_COLUMNS:], wanted[:, DEGREE_COLUMNS:]
+    rotation = wanted.t() @ found / 400
+    torch.testing.assert_close(wanted @ rotation, found, rtol=0, atol=1e-4)
+    torch.testing.assert_close(
+        rotation @ rotation.t(), torch.eye(64).double(), rtol=0, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("num_nodes", [1, 2, 3, 8])
+@pytest.mark.parametrize("columns", [None, 6, 40])
+def test_made_features__of_small_graphs(num_nodes: int, columns: int | None) -> None:
+    data = Data(edge_index=ring(num_nodes), num_nodes=num_nodes)
+    graph = as_graph(data, structural_columns=columns)
+    for adjacency in (
+        graph.adjacency,
+        graph.adjacency.select(graph.adjacency.edge_index[0] > 2),
+    ):
+        found = dense(graph.with_adjacency(adjacency).x)
+        assert found.shape == dense(graph.x).shape
+        assert torch.isfinite(found).all()
+
+
+def dense(x: torch.Tensor | Adjacency) -> torch.Tensor:
+    return x.to_dense() if isinstance(x, Adjacency) else x
+
+
 def test_scale__standard_columns_and_constant_ones() -> None:
     x = torch.stack(
         [torch.randn(50) * 1e4 + 1e5, torch.full((50,), 7.3), torch.rand(50)], dim=1

@@ -86,8 +86,11 @@ def as_graph(
     x = getattr(data, "x", None)
     make_features = None
     if x is None:
-        make_features = partial(structural_features, columns=structural_columns)
-        x = make_features(adjacency)
+        x = structural_features(adjacency, structural_columns)
+        # Made again from other edges, the columns keep their meaning.
+        make_features = partial(
+            structural_features, columns=structural_columns, reference=x
+        )
         logger.warning(
             "the graph has no node features: using %d structural columns (degree "
             "profile and spectral coordinates)",

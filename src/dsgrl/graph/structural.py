@@ -4,6 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
+from scipy.linalg import orthogonal_procrustes
+from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
 from dsgrl.graph.adjacency import Adjacency
@@ -11,13 +13,20 @@ from dsgrl.graph.relations import Relations
 from dsgrl.typing import FloatArray
 
 STRUCTURAL_COLUMNS = 64
-# Up to here the singular vectors are computed exactly, beyond by subspace iteration:
+# Up to here the singular vectors are computed exactly, beyond by randomized SVD:
 # Lanczos solvers fail on disconnected graphs and differ from run to run.
 DENSE_UP_TO = 1000
+# The leading singular values of a graph are close to each other: scikit-learn's own
+# choice of 4 to 7 leaves errors of up to 0.03 in them (Cora), 20 leave 0.007.
+POWER_ITERATIONS = 20
 DEGREE_COLUMNS = 5
 
 
-def structural_features(adjacency: Adjacency, columns: int | None = None) -> Tensor:
+def structural_features(
+    adjacency: Adjacency,
+    columns: int | None = None,
+    reference: Tensor | None = None,
+) -> Tensor:
     """Describe every node by the edges alone.
 
     Five columns of the degree profile (own degree; minimum, maximum, mean and
@@ -28,18 +37,24 @@ def structural_features(adjacency: Adjacency, columns: int | None = None) -> Ten
         adjacency: the graph [N, N].
         columns: how many columns to fill; missing singular vectors are zeros. By
             default as many as the graph allows, at most 69.
+        reference: columns made before, from other edges of the same nodes [N, width].
+            Singular vectors are unique only up to signs and rotations: the new ones
+            are rotated as close to these as possible. Only the rotation depends on the
+            other edges: inner products of the rows stay the same.
     """
     num_nodes = adjacency.shape[0]
     matrix = to_scipy(adjacency.normalized("gcn"))
     wanted = max(STRUCTURAL_COLUMNS, (columns or 0) - DEGREE_COLUMNS)
     rank = max(0, min(wanted, num_nodes - 2))
-    profile = degree_profile(adjacency).numpy()
-    spectral = _leading_vectors(matrix, rank)
     width = DEGREE_COLUMNS + rank if columns is None else columns
-    x = np.zeros((num_nodes, width), dtype=np.float32)
-    x[:, :DEGREE_COLUMNS] = profile
     kept = min(width - DEGREE_COLUMNS, rank)
-    x[:, DEGREE_COLUMNS : DEGREE_COLUMNS + kept] = spectral[:, :kept]
+    spectral = _leading_vectors(matrix, rank)[:, :kept]
+    if reference is not None and kept:
+        known = reference[:, DEGREE_COLUMNS : DEGREE_COLUMNS + kept].numpy()
+        spectral = spectral @ _rotation(spectral, known)
+    x = np.zeros((num_nodes, width), dtype=np.float32)
+    x[:, :DEGREE_COLUMNS] = degree_profile(adjacency).numpy()
+    x[:, DEGREE_COLUMNS : DEGREE_COLUMNS + kept] = spectral
     return torch.from_numpy(x)
 
 
@@ -98,24 +113,26 @@ def _leading_vectors(matrix: sp.csr_matrix, rank: int) -> FloatArray:
     if matrix.shape[0] <= DENSE_UP_TO:
         left = np.linalg.svd(matrix.toarray().astype(np.float64))[0][:, :rank]
     else:
-        left = _subspace_iteration(matrix.astype(np.float64), rank)
+        left = randomized_svd(
+            matrix.astype(np.float64),
+            rank,
+            n_oversamples=16,
+            n_iter=POWER_ITERATIONS,
+            power_iteration_normalizer="LU",
+            random_state=0,
+        )[0]
     # A singular vector's sign is arbitrary: make its largest entry positive.
     largest = left[np.abs(left).argmax(axis=0), np.arange(rank)]
     scaled: FloatArray = left * np.sign(largest) * np.sqrt(matrix.shape[0])
     return scaled.astype(np.float32)
 
 
-def _subspace_iteration(matrix: sp.csr_matrix, rank: int) -> FloatArray:
-    """Leading left singular vectors by repeated products with a random block."""
-    rng = np.random.default_rng(0)
-    block = matrix @ rng.standard_normal((matrix.shape[1], rank + 16))
-    for _ in range(20):
-        block = np.linalg.qr(block)[0]
-        block = matrix @ (matrix.T @ block)
-    basis = np.linalg.qr(block)[0]
-    small = np.linalg.svd((matrix.T @ basis).T, full_matrices=False)[0]
-    leading: FloatArray = basis @ small[:, :rank]
-    return leading
+def _rotation(vectors: FloatArray, reference: FloatArray) -> FloatArray:
+    """Return the orthogonal Q that brings V Q closest to the reference [K, K]."""
+    rotation: FloatArray = orthogonal_procrustes(
+        vectors.astype(np.float64), reference.astype(np.float64)
+    )[0]
+    return rotation
 
 
 def degree_columns(relations: Relations, number: int) -> Tensor:
