@@ -64,3 +64,21 @@ def test_augmenter__dropout_only_while_training_and_input_untouched() -> None:
     augmenter.eval()
     assert torch.equal(augmenter(x), augmenter(x))
     assert torch.equal(x, before)
+
+
+def hidden_columns(augmenter: FeatureAugmenter, columns: int) -> torch.Tensor:
+    """Tell which columns each view does not see [V, F]: row i has only column i."""
+    for weight in augmenter.weights:
+        torch.nn.init.uniform_(weight, 0.1, 1.0)
+    return augmenter(torch.eye(columns)).eq(0).all(dim=2).t()
+
+
+def test_augmenter__each_view_has_a_mask_of_its_own() -> None:
+    augmenter = FeatureAugmenter(4000, 3, mask=0.3)
+    one, two = hidden_columns(augmenter, 4000)
+    for hidden in (one, two):
+        assert hidden.double().mean().item() == pytest.approx(0.3, abs=0.03)
+    # Hidden from both as often as chance has it.
+    assert (one & two).double().mean().item() == pytest.approx(0.09, abs=0.02)
+    assert not torch.equal(hidden_columns(augmenter, 4000)[0], one)
+    assert not hidden_columns(augmenter.eval(), 4000).any()

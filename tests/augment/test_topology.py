@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 from torch import Tensor
@@ -8,6 +10,7 @@ from dsgrl.augment.similar import most_similar
 from dsgrl.estimator import DSGRL
 from dsgrl.graph import Adjacency, Graph, as_graph
 from dsgrl.methods import DSGRLMethod, build_dsgrl
+from samples import LEVELS, make_data
 
 similarities = pytest.mark.parametrize("similarity", ["cosine", "inner"])
 
@@ -191,3 +194,43 @@ def test_topology__zero_features_are_no_trouble(community_graph: Data) -> None:
     assert all(
         p.grad is None or torch.isfinite(p.grad).all() for p in model.parameters()
     )
+
+
+def regular(num_nodes: int, degree: int) -> Data:
+    """So many edges flow into every node: from those before it on a circle."""
+    node = torch.arange(num_nodes)
+    targets = [(node + step) % num_nodes for step in range(1, degree + 1)]
+    edge_index = torch.stack([node.repeat(degree), torch.cat(targets)])
+    return Data(x=torch.randn(num_nodes, 12), edge_index=edge_index)
+
+
+@pytest.mark.parametrize("multiplier", [0.5, 1.0, 2.0])
+def test_counts__of_regular_graphs_are_multiples_of_their_degrees(
+    multiplier: float,
+) -> None:
+    degrees = [2, 4, 6, 2]
+    graph = as_graph([regular(9 + d, d) for d in degrees])
+    found = augmenter(edge_multiplier=multiplier).counts(graph)
+    assert found == [multiplier * degree for degree in degrees]
+    alone = as_graph(regular(30, 4))
+    assert augmenter(edge_multiplier=multiplier).counts(alone) == [4 * multiplier]
+
+
+@pytest.mark.parametrize("multiplier", [0.3, 1.0, 1.7])
+@pytest.mark.parametrize("level", LEVELS)
+def test_counts__no_other_whole_number_is_closer(multiplier: float, level: str) -> None:
+    graph = as_graph(make_data(level))
+    edges_into = torch.zeros(graph.num_nodes)
+    for part, _, start in graph.adjacency.parts():
+        edges_into.index_add_(0, part.edge_index[1] + start, torch.ones(part.num_edges))
+    found = augmenter(edge_multiplier=multiplier).counts(graph)
+    bounds = itertools.pairwise(graph.bounds)
+    for count, (low, high) in zip(found, bounds, strict=True):
+        wanted = multiplier * float(edges_into[low:high].mean())
+        assert count == 1 if wanted < 1 else abs(count - wanted) <= 0.5
+
+
+def test_counts__a_graph_without_edges_still_gets_one() -> None:
+    bare = Data(x=torch.randn(5, 12), edge_index=torch.empty(2, 0, dtype=torch.long))
+    graph = as_graph([bare, regular(7, 2)])
+    assert augmenter(edge_multiplier=1.0).counts(graph) == [1, 2]

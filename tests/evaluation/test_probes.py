@@ -5,6 +5,7 @@ import pytest
 
 from dsgrl.evaluation import probes
 from dsgrl.evaluation.labels import Targets, encode_labels
+from dsgrl.evaluation.metrics import METRICS
 from dsgrl.evaluation.probes import PROBES, ProbeResult
 from dsgrl.evaluation.scaling import SCALINGS, Scaling
 from dsgrl.evaluation.splits import protocol_splits, stratified_splits
@@ -55,16 +56,40 @@ def test_probe__chooses_by_the_validation_rows(blobs: Any, probe: str) -> None:
 
 
 @every_probe
-def test_probe__test_rows_do_not_touch_the_fit(blobs: Any, probe: str) -> None:
-    """Moving all test rows far away changes neither scale nor choice."""
+@pytest.mark.parametrize("most_rows", [60, 20_000])
+@pytest.mark.parametrize("name", SCALINGS)
+def test_probe__test_rows_do_not_touch_the_fit(
+    blobs: Any,
+    probe: str,
+    most_rows: int,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Other test rows change no prediction for a validation row, by any candidate."""
+    monkeypatch.setattr(probes, "MOST_ROWS_TO_CHOOSE", most_rows)
+    monkeypatch.setattr(probes, "SCALINGS", (name,))
     z, y = blobs(spread=4.0)
-    (split,) = stratified_splits(y, num_splits=1)
+    # Test labels of a class of their own: a metric can tell the rows by them.
+    (split,) = protocol_splits("60/20/20", y, num_splits=1)
+    y[split.test] = 3
+    seen: list[Any] = []
+
+    def record(predicted: Any, labels: Any) -> float:
+        if (labels < 3).all():
+            seen.append(np.array(predicted))
+        return float((predicted.argmax(axis=1) == labels).mean())
+
+    monkeypatch.setitem(METRICS, "accuracy", record)
     moved = z.copy()
-    moved[split.test] += 1e3
-    targets = encode_labels(y)
-    one, two = (PROBES[probe](rows, targets, split, "accuracy") for rows in (z, moved))
-    assert (one.choice, one.validation) == (two.choice, two.validation)
-    assert one.test != two.test
+    moved[split.test] = 1e3 + 1e3 * z[split.test] ** 2 * np.arange(1, 7)
+    predictions = []
+    for rows in (z, moved):
+        seen.clear()
+        PROBES[probe](rows, encode_labels(y), split, "accuracy")
+        predictions.append(list(seen))
+    assert len(predictions[0]) > 1
+    for one, two in zip(*predictions, strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 @every_probe

@@ -126,9 +126,11 @@ def test_normalized_mean__rows_sum_to_one_or_zero() -> None:
     torch.testing.assert_close(sums, has_edges.float())
 
 
-def test_normalized_gcn__bipartite_scales_both_sides() -> None:
+@pytest.mark.parametrize("weighted", [True, False])
+def test_normalized_gcn__bipartite_scales_both_sides(weighted: bool) -> None:
     adjacency = Adjacency.from_edge_index(
         torch.stack([random_edges(4, 12)[0], random_edges(6, 12, seed=1)[0]]),
+        0.1 + torch.rand(12) if weighted else None,
         num_nodes=(4, 6),
     )
     dense = adjacency.to_dense()

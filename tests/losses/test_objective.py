@@ -188,3 +188,47 @@ def test_objective__is_the_weighted_sum_of_named_terms() -> None:
     torch.testing.assert_close(
         other["covariance"], 2 * eq.regularize_orthogonality(z1, z2)
     )
+
+
+@pytest.mark.parametrize("regularizer", ["covariance", "orthogonality"])
+def test_objective__standardized_forgets_scale_and_shift_of_both_views(
+    regularizer: str,
+) -> None:
+    z1, z2 = 50 * torch.randn(2, 30, 4, dtype=torch.float64)
+    scale, shift = 1 + 9 * torch.rand(2, 4).double()
+    options = {"regularizer": regularizer, "standardize": True}
+    plain = eq.objective(z1, z2, [], **options)  # type: ignore[arg-type]
+    for one, two in ((z1 * scale + shift, z2), (z1, z2 * scale + shift)):
+        found = eq.objective(one, two, [], **options)  # type: ignore[arg-type]
+        for name, value in plain.items():
+            torch.testing.assert_close(found[name], value, rtol=1e-4, atol=1e-6)
+    options["standardize"] = False
+    raw = eq.objective(z1, z2, [], **options)  # type: ignore[arg-type]
+    assert not torch.allclose(raw["covariance"], plain["covariance"])
+
+
+def test_augmenter_orthogonality__unit_rows_forget_the_length_of_every_row() -> None:
+    """Other lengths of the columns do make a difference."""
+    weight = torch.randn(6, 9, dtype=torch.float64)
+    rows, columns = 0.5 + torch.rand(6, 1).double(), 0.5 + torch.rand(9).double()
+    plain = eq.augmenter_orthogonality([weight], unit_rows=True)
+    scaled = eq.augmenter_orthogonality([rows * weight], unit_rows=True)
+    torch.testing.assert_close(scaled, plain)
+    other = eq.augmenter_orthogonality([weight * columns], unit_rows=True)
+    assert not torch.allclose(other, plain)
+    orthogonal = rows * torch.linalg.qr(torch.randn(9, 6).double())[0].t()
+    assert eq.augmenter_orthogonality([orthogonal], unit_rows=True) < 1e-6
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_mean_terms__of_equal_costs_is_that_cost(count: int) -> None:
+    loss = {"one": torch.tensor(3.0), "two": torch.tensor(0.5)}
+    assert eq.mean_terms([loss] * count) == loss
+
+
+def test_mean_terms__takes_every_cost_alike() -> None:
+    low, high = {"term": torch.tensor(1.0)}, {"term": torch.tensor(4.0)}
+    (found,) = eq.mean_terms([low, high]).values()
+    (other,) = eq.mean_terms([high, low]).values()
+    assert found == other
+    assert found - low["term"] == high["term"] - found

@@ -141,6 +141,29 @@ def test_views__lose_different_edges_while_training_only(community_graph: Data) 
     assert one is two is graph.adjacency
 
 
+@pytest.mark.parametrize("augment", ["feature", "topology", "both"])
+def test_views__lose_different_columns_while_training_only(augment: str) -> None:
+    """Row i has only column i: a view that does not see it has nothing there."""
+    columns = 2000
+    edges = torch.tensor([[0, 1], [1, 0]])
+    graph = as_graph(Data(x=torch.eye(columns), edge_index=edges))
+    changes = {"augment": augment, "topology": "none"}
+    method = build(columns, **changes, feature_mask=0.3, feature_drop=0.0, dropout=0.0)
+    if method.features is not None:
+        for weight in method.features.weights:
+            torch.nn.init.uniform_(weight, 0.1, 1.0)
+
+    def hidden() -> list[torch.Tensor]:
+        return [x.to_dense().eq(0).all(dim=1) for _, x in method.views(graph)]
+
+    one, two = hidden()
+    for lost in (one, two):
+        assert lost.double().mean().item() == pytest.approx(0.3, abs=0.05)
+    assert (one & two).double().mean().item() == pytest.approx(0.09, abs=0.03)
+    method.eval()
+    assert not any(lost.any() for lost in hidden())
+
+
 def test_gain__scales_weights_and_leaves_a_users_encoder_alone() -> None:
     def build(gain: float, encoder: object = "gcn") -> DSGRLMethod:
         torch.manual_seed(0)
