@@ -117,6 +117,26 @@ def test_import__is_quick_and_does_no_work(module: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_io__loads_no_torch() -> None:
+    modules = ["dsgrl.io"] + [
+        f"dsgrl.io.{path.stem}"
+        for path in sorted((SOURCE / "io").glob("*.py"))
+        if path.stem != "__init__"
+    ]
+    # All in one process: as soon as one loads torch, it is named.
+    code = (
+        "import importlib, sys\n"
+        f"for name in {modules}:\n"
+        "    importlib.import_module(name)\n"
+        "    if {'torch', 'torch_geometric'} & set(sys.modules):\n"
+        "        sys.exit(name)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+
+
 def test_documents__every_module_has_a_docstring() -> None:
     missing = [p for p in FILES if ast.get_docstring(ast.parse(p.read_text())) is None]
     assert missing == []

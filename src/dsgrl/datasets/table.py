@@ -14,7 +14,8 @@ from typing import Any, Literal
 import torch
 
 from dsgrl.datasets.builtin import load_debian, load_debian_hetero, load_digits_graphs
-from dsgrl.datasets.tu import has_raw_files, read_tu
+from dsgrl.graph.flat import FlatGraphs
+from dsgrl.io.tu import has_raw_files, read_tu
 from dsgrl.typing import InputError
 
 logger = logging.getLogger(__name__)
@@ -86,8 +87,8 @@ def load_dataset(name: str, folder: Path | None = None) -> Any:
         folder: where the data lives; `data_folder()` by default.
 
     Returns:
-        By its level: PyG `Data` (node), a list of `Data` with `y` [1] each (graph), or
-        `HeteroData` with `y` of the target type (hetero).
+        By its level: PyG `Data` (node), `FlatGraphs`, a sequence of `Data` with `y` [1]
+        each (graph), or `HeteroData` with `y` of the target type (hetero).
 
     Raises:
         InputError: if the name is unknown or the data cannot be had.
@@ -154,6 +155,10 @@ def _remove_empty(folders: list[Path]) -> None:
 
 def _count(row: Dataset, data: Any) -> tuple[int, int, int, int, int]:
     """Count what was loaded, in the order of `Dataset.counts`."""
+    if isinstance(data, FlatGraphs):
+        assert data.y is not None
+        sizes = (len(data), data.num_nodes, data.num_edges, data.num_features)
+        return *sizes, int(data.y[data.y >= 0].unique().numel())
     graphs = data if row.level == "graph" else [data]
     labelled = graphs if row.target is None else [data[row.target]]
     y = torch.cat([part.y for part in labelled])
@@ -214,7 +219,7 @@ def _tu(name: str, summary: str, num_graphs: int, counts: Counts) -> Dataset:
         if not has_raw_files(folder / place):
             logger.info("downloading %s to %s", name, folder / place)
             _download_tu(folder / "tu", name)
-        return read_tu(folder / place)
+        return FlatGraphs.from_arrays(read_tu(folder / place))
 
     return Dataset(
         load,

@@ -7,9 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from dsgrl.io.tables import read_table
+from dsgrl.io.tables import (
+    flatten_lists,
+    is_numeric,
+    read_table,
+    refuse_repeated_columns,
+)
 from dsgrl.typing import FloatArray, InputError
 
 # Columns and arrays of these names are no part of an embedding.
@@ -96,16 +100,11 @@ def _load(path: Path) -> Any:
 
 def _read_columns(path: Path) -> dict[str, pa.Array]:
     table = read_table(path)
-    names = table.column_names
-    repeated = [name for name in names if names.count(name) > 1]
-    if repeated:
-        raise InputError(
-            f"{path}: column '{repeated[0]}' stands twice, expected each name once"
-        )
+    refuse_repeated_columns(path, table)
     # A table without rows has no chunks to join.
     return {
         name: pa.concat_arrays(column.chunks or [pa.array([], column.type)])
-        for name, column in zip(names, table.columns, strict=True)
+        for name, column in zip(table.column_names, table.columns, strict=True)
     }
 
 
@@ -150,7 +149,7 @@ def _matrix(path: Path, columns: dict[str, pa.Array]) -> FloatArray:
     if lists:
         return _stack(path, lists[0], columns[lists[0]])
     for name, column in columns.items():
-        if not _is_numeric(column.type):
+        if not is_numeric(column.type):
             raise InputError(
                 f"{path}: column '{name}' holds {column.type}, expected numbers: leave "
                 f"it out"
@@ -161,33 +160,19 @@ def _matrix(path: Path, columns: dict[str, pa.Array]) -> FloatArray:
 
 
 def _stack(path: Path, name: str, lists: pa.Array) -> FloatArray:
-    try:
-        widths = pc.unique(pc.list_value_length(lists)).to_pylist()
-        values = pc.list_flatten(lists)
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, TypeError) as error:
+    values, width = flatten_lists(path, name, lists)
+    if not len(lists) or not is_numeric(values.type):
         raise InputError(
-            f"{path}: column '{name}' holds {lists.type}, expected lists of numbers"
-        ) from error
-    if len(widths) != 1 or widths[0] is None or not _is_numeric(values.type):
-        raise InputError(
-            f"{path}: column '{name}' holds {lists.type} of "
-            f"{len(widths)} lengths, expected lists of numbers of one length"
+            f"{path}: column '{name}' holds {len(lists)} rows of {lists.type}, "
+            f"expected lists of numbers"
         )
     flat = _nan_for_null(values.cast(pa.float32(), safe=False))
-    return flat.reshape(len(lists), widths[0])
+    return flat.reshape(len(lists), width)
 
 
 def _nan_for_null(column: pa.Array) -> FloatArray:
     array: FloatArray = column.to_numpy(zero_copy_only=False)
     return array.astype(np.float32, copy=False)
-
-
-def _is_numeric(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-    )
 
 
 def _floats(path: Path, array: npt.NDArray[Any]) -> FloatArray:

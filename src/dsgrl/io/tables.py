@@ -56,6 +56,46 @@ def _narrow_text(table: pa.Table) -> pa.Table:
     return table
 
 
+def refuse_repeated_columns(path: Path, table: pa.Table) -> None:
+    """Fail if two columns of a table have one name."""
+    names = table.column_names
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise InputError(
+            f"{path}: column '{repeated[0]}' stands twice, expected each name once"
+        )
+
+
+def is_numeric(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds numbers (or truth values)."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+    )
+
+
+def flatten_lists(path: Path, name: str, lists: pa.Array) -> tuple[pa.Array, int]:
+    """Return the values of lists of one length, one after the other, and the length.
+
+    Raises:
+        InputError: if these are no lists, or their lengths differ.
+    """
+    try:
+        widths = pc.unique(pc.list_value_length(lists)).to_pylist()
+        values = pc.list_flatten(lists)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, TypeError) as error:
+        raise InputError(
+            f"{path}: column '{name}' holds {lists.type}, expected lists of numbers"
+        ) from error
+    if len(widths) > 1 or None in widths:
+        raise InputError(
+            f"{path}: column '{name}' holds {lists.type} of {len(widths)} lengths, "
+            f"expected lists of numbers of one length"
+        )
+    return values, widths[0] if widths else 0
+
+
 def as_lists(matrix: FloatArray) -> pa.Array:
     """Hold a matrix [N, D] as one list of D numbers per row."""
     flat = pa.array(np.ascontiguousarray(matrix).reshape(-1))

@@ -13,46 +13,41 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-import torch
 
-from dsgrl.typing import InputError
+from dsgrl.io.arrays import Features, GraphArrays
+from dsgrl.typing import FloatArray, InputError, IntArray
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def read_npz(path: Path) -> Any:
-    """Read a graph as PyG `Data`.
+def read_npz(path: Path) -> GraphArrays:
+    """Read a graph.
 
     Raises:
         InputError: one line on what is wrong with the file.
     """
-    from torch_geometric.data import Data
-
     arrays = _load(path)
-    data = Data()
-    least = _add_edges(path, data, arrays)
-    if "x" in arrays:
-        _check_shape(path, "x", arrays["x"], (None, None))
-        _check_kind(path, "x", arrays["x"], "iufb", "numbers")
-        data.x = torch.from_numpy(arrays["x"].astype(np.float32))
-    elif "attr_indptr" in arrays:
-        matrix = _csr(path, arrays, "attr")
-        data.x = torch.from_numpy(matrix.toarray().astype(np.float32))
-    _add_labels(path, data, arrays)
+    edges, weight, least = _read_edges(path, arrays)
+    x = _read_features(path, arrays)
+    y = _read_labels(path, arrays)
     ids = arrays.get("ids")
-    highest = int(data.edge_index.max()) if data.edge_index.numel() else -1
+    highest = int(edges.max()) if edges.size else -1
     nodes = max(highest + 1, least, 0 if ids is None else len(ids))
-    if data.x is not None:
-        nodes = data.x.size(0)
+    if x is not None:
+        nodes = len(x)
     if ids is not None:
         _check_shape(path, "ids", ids, (nodes,))
         if len(np.unique(ids)) < nodes:
             raise InputError(f"{path}: ids has repeated values, expected each id once")
-    if data.y is not None:
-        _check_shape(path, "y", data.y.numpy(), (nodes,))
-    data.num_nodes = nodes
-    data.ids = list(range(nodes)) if ids is None else ids.tolist()
-    return data
+    if y is not None:
+        _check_shape(path, "y", y, (nodes,))
+    return GraphArrays(
+        edges=edges,
+        ids=list(range(nodes)) if ids is None else ids.tolist(),
+        weight=weight,
+        features=None if x is None else Features(x),
+        y=y,
+    )
 
 
 def _load(path: Path) -> Arrays:
@@ -66,38 +61,48 @@ def _load(path: Path) -> Arrays:
         raise InputError(f"{path}: cannot be read ({reason}): is it whole?") from error
 
 
-def _add_edges(path: Path, data: Any, arrays: Arrays) -> int:
-    """Add edges and weights; return the number of nodes they promise, if any."""
-    least = 0
+def _read_edges(path: Path, arrays: Arrays) -> tuple[IntArray, FloatArray | None, int]:
+    """Return edges [2, E], weights [E] and the least number of nodes they imply."""
+    least, weight = 0, None
     if "edge_index" in arrays:
         _check_shape(path, "edge_index", arrays["edge_index"], (2, None))
         _check_kind(path, "edge_index", arrays["edge_index"], "iu", "whole numbers")
-        data.edge_index = torch.from_numpy(arrays["edge_index"].astype(np.int64))
+        edges = arrays["edge_index"].astype(np.int64)
     elif "adj_indptr" in arrays:
         matrix = _csr(path, arrays, "adj").tocoo()
         least = int(matrix.shape[0])
-        data.edge_index = torch.from_numpy(np.stack([matrix.row, matrix.col])).long()
+        edges = np.stack([matrix.row, matrix.col]).astype(np.int64)
         if not (matrix.data == 1).all():
-            data.edge_weight = torch.from_numpy(matrix.data.astype(np.float32))
+            weight = matrix.data.astype(np.float32)
     else:
         raise InputError(
             f"{path}: has {', '.join(arrays)}; expected edge_index (or adj_data, "
             f"adj_indices, adj_indptr, adj_shape) and, if there are features, x"
         )
     if "edge_weight" in arrays:
-        expected = (data.edge_index.size(1),)
-        _check_shape(path, "edge_weight", arrays["edge_weight"], expected)
+        _check_shape(path, "edge_weight", arrays["edge_weight"], edges.shape[1:])
         _check_kind(path, "edge_weight", arrays["edge_weight"], "iufb", "numbers")
-        data.edge_weight = torch.from_numpy(arrays["edge_weight"].astype(np.float32))
-    return least
+        weight = arrays["edge_weight"].astype(np.float32)
+    return edges, weight, least
 
 
-def _add_labels(path: Path, data: Any, arrays: Arrays) -> None:
+def _read_features(path: Path, arrays: Arrays) -> FloatArray | None:
+    if "x" in arrays:
+        _check_shape(path, "x", arrays["x"], (None, None))
+        _check_kind(path, "x", arrays["x"], "iufb", "numbers")
+        return arrays["x"].astype(np.float32)
+    if "attr_indptr" in arrays:
+        dense: FloatArray = _csr(path, arrays, "attr").toarray().astype(np.float32)
+        return dense
+    return None
+
+
+def _read_labels(path: Path, arrays: Arrays) -> IntArray | None:
     key = "y" if "y" in arrays else "labels"
     if key not in arrays:
-        return
+        return None
     _check_kind(path, key, arrays[key], "iub", "whole numbers")
-    data.y = torch.from_numpy(arrays[key].astype(np.int64))
+    return arrays[key].astype(np.int64)
 
 
 def _check_kind(

@@ -19,11 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
-import torch
-from torch import Tensor
 
+from dsgrl.io.arrays import Features, FlatArrays
 from dsgrl.io.atomic import atomic_write
-from dsgrl.typing import InputError
+from dsgrl.typing import FloatArray, InputError
 
 Array = npt.NDArray[Any]
 
@@ -41,8 +40,8 @@ def has_raw_files(folder: Path) -> bool:
     return all(_raw_file(folder, part).is_file() for part in REQUIRED)
 
 
-def read_tu(folder: Path) -> list[Any]:
-    """Read a set as one PyG `Data` per graph, with its label in `y` [1].
+def read_tu(folder: Path) -> FlatArrays:
+    """Read a set of graphs.
 
     Args:
         folder: the set's own folder, called as the set; its files are in `raw`.
@@ -62,7 +61,14 @@ def read_tu(folder: Path) -> list[Any]:
             part.open("wb") as file,
         ):
             np.savez(file, allow_pickle=False, stamp=np.array(stamp), **arrays)
-    return _split(arrays)
+    x = _features(arrays)
+    return FlatArrays(
+        node_ptr=arrays["node_offsets"],
+        edge_ptr=arrays["edge_offsets"],
+        edges=arrays["edges"],
+        y=arrays["y"],
+        features=Features(x) if x.shape[1] else None,
+    )
 
 
 def _raw_file(folder: Path, part: str) -> Path:
@@ -231,31 +237,14 @@ def _parse_lines(path: Path, num_columns: int, kind: pa.DataType) -> list[Array]
     return [np.concatenate([c.to_numpy() for c in table[n].chunks]) for n in names]
 
 
-def _split(arrays: dict[str, Array]) -> list[Any]:
-    """Make one `Data` per graph: slices of common tensors, nothing is copied."""
-    from torch_geometric.data import Data
-
-    edge_index = torch.from_numpy(arrays["edges"].astype(np.int64))
-    y = torch.from_numpy(arrays["y"])
-    x = _features(arrays)
-    nodes, edges = (arrays[f"{kind}_offsets"].tolist() for kind in ("node", "edge"))
-    graphs = []
-    for i in range(len(y)):
-        graph = Data(edge_index=edge_index[:, edges[i] : edges[i + 1]], y=y[i : i + 1])
-        if x is None:
-            graph.num_nodes = nodes[i + 1] - nodes[i]
-        else:
-            graph.x = x[nodes[i] : nodes[i + 1]]
-        graphs.append(graph)
-    return graphs
-
-
-def _features(arrays: dict[str, Array]) -> Tensor | None:
+def _features(arrays: dict[str, Array]) -> FloatArray:
     """Put attributes and one-hot labels side by side [N, F]."""
-    labels = torch.from_numpy(arrays["labels"].astype(np.int64))
-    parts = [torch.from_numpy(arrays["attributes"])]
-    for label in labels.unbind(1):
-        one_hot = torch.zeros(len(label), int(label.max()) + 1)
-        parts.append(one_hot.scatter_(1, label[:, None], 1))
-    x = torch.cat(parts, dim=1)
-    return x if x.size(1) else None
+    attributes, labels = arrays["attributes"], arrays["labels"]
+    counts = [int(column.max()) + 1 for column in labels.T]
+    first = attributes.shape[1]
+    x = np.zeros((len(labels), first + sum(counts)), dtype=np.float32)
+    x[:, :first] = attributes
+    for column, count in zip(labels.T, counts, strict=True):
+        x[np.arange(len(x)), first + column.astype(np.int64)] = 1
+        first += count
+    return x

@@ -3,9 +3,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from dsgrl.datasets.npz import read_npz
+from dsgrl.io.npz import read_npz
 from dsgrl.typing import InputError
 
 EDGES = np.array([[0, 1], [1, 2]])
@@ -53,7 +52,10 @@ def test_read_npz__whole_graph(tmp_path: Path) -> None:
         ids=np.array(["a", "b", "c"]),
         y=np.array([0, 1, 0]),
     )
-    data = read_npz(tmp_path / "graph.npz")
-    assert data.ids == ["a", "b", "c"]
-    assert torch.equal(data.edge_index, torch.from_numpy(EDGES))
-    assert data.y.tolist() == [0, 1, 0]
+    graph = read_npz(tmp_path / "graph.npz")
+    assert graph.ids == ["a", "b", "c"]
+    assert np.array_equal(graph.edges, EDGES)
+    assert graph.y is not None
+    assert graph.y.tolist() == [0, 1, 0]
+    assert graph.features is not None
+    assert graph.features.x.dtype == np.float32
