@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -24,7 +23,7 @@ from dsgrl.augment import FeatureAugmenter
 from dsgrl.datasets.table import load_dataset
 from dsgrl.encode import activate, linear
 from dsgrl.evaluation import protocol_splits
-from dsgrl.graph import propagate
+from dsgrl.graph import FlatGraphs, propagate
 from dsgrl.losses.objective import distance_from_orthonormal, mean_terms, standardized
 from dsgrl.losses.objective import objective as original_objective
 from dsgrl.methods import build as building
@@ -310,8 +309,8 @@ def run(
 ) -> Iterator[dict[str, Any]]:
     """Judge the changes on one dataset as the suites do."""
     data = load_dataset(name)
-    graphs = isinstance(data, list)
-    y = np.array([int(part.y) for part in data]) if graphs else data.y.numpy()
+    graphs = isinstance(data, FlatGraphs)
+    y = data.y.numpy()
     protocol = "folds" if graphs else "5/15/80"
     splits = protocol_splits(protocol, y, dataset=name)
     for seed in seeds:

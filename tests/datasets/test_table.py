@@ -19,6 +19,7 @@ from torch_geometric.datasets import TUDataset
 from dsgrl.datasets import table as datasets
 from dsgrl.datasets.files import read_graph
 from dsgrl.datasets.table import DATASETS, data_folder, load_dataset
+from dsgrl.graph import FlatGraphs
 from dsgrl.typing import InputError
 
 BUILT_IN = ["debian", "debian-hetero", "digits-graphs"]
@@ -110,7 +111,7 @@ def test_datasets__averages_over_graphs_are_the_papers(name: str) -> None:
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_load_dataset__built_in_needs_no_folder(name: str) -> None:
-    kinds = {"node": Data, "graph": list, "hetero": HeteroData}
+    kinds = {"node": Data, "graph": FlatGraphs, "hetero": HeteroData}
     data = load_dataset(name, Path("no-such-folder"))
     assert isinstance(data, kinds[DATASETS[name].level])
     assert not Path("no-such-folder").exists()

@@ -177,3 +177,25 @@ def test_propagate__refuses_wrong_number_of_rows() -> None:
     adjacency = Adjacency.from_edge_index(random_edges(5, 9), num_nodes=5)
     with pytest.raises(ValueError, match="got 4 rows, the matrix has 5"):
         propagate(adjacency, torch.randn(4, 2))
+
+
+@pytest.mark.parametrize("shape", [7, (9, 4)], ids=["square", "bipartite"])
+@pytest.mark.parametrize("num_edges", [0, 1, 60])
+def test_from_edge_index__sorted_edges_are_held_as_any_others(
+    shape: int | tuple[int, int], num_edges: int
+) -> None:
+    """Edges sorted by source are counted, others compared; parallel ones are kept."""
+    sources, targets = (shape, shape) if isinstance(shape, int) else shape
+    source = torch.randint(sources, (num_edges,)).sort().values
+    edges = torch.stack([source, torch.randint(targets, (num_edges,))])
+    weight = torch.rand(num_edges)
+    held = Adjacency.from_edge_index(edges, weight, num_nodes=shape)
+    order = torch.argsort(edges[1] * sources + edges[0], stable=True)
+    assert torch.equal(held.edge_index, edges[:, order])
+    assert torch.equal(held.value, weight[order])
+    assert held.shape == (targets, sources)
+    # Edges in another order, each pair's own among themselves as before.
+    moved = torch.argsort(edges[1], stable=True, descending=True)
+    again = Adjacency.from_edge_index(edges[:, moved], weight[moved], num_nodes=shape)
+    assert torch.equal(again.edge_index, held.edge_index)
+    assert torch.equal(again.value, held.value)

@@ -16,6 +16,7 @@ import torch
 from dsgrl.bench.baselines import baseline_parameters, fit_baseline
 from dsgrl.bench.recipes import DSGRL_TABLE, ParameterTable
 from dsgrl.estimator import DSGRL
+from dsgrl.graph import FlatGraphs
 from dsgrl.methods import Baseline, CCASSGMethod
 from dsgrl.methods.space import Range, dsgrl_space
 from dsgrl.train import History
@@ -201,6 +202,8 @@ def with_controls(methods: tuple[str, ...], level: str) -> tuple[str, ...]:
 
 def unlabelled(data: Any) -> Any:
     """Copy a dataset (its arrays are shared) without any label in it."""
+    if isinstance(data, FlatGraphs):
+        return data.without_labels()
     if isinstance(data, list):
         return [unlabelled(graph) for graph in data]
     data = copy.copy(data)
@@ -213,7 +216,9 @@ def unlabelled(data: Any) -> Any:
 
 def labels_of(data: Any, target: str | None) -> IntArray:
     """Return the labels [N], or [N, C] where a row has several."""
-    if isinstance(data, list):
+    if isinstance(data, FlatGraphs):
+        y = data.y
+    elif isinstance(data, list):
         y = torch.cat([graph.y.reshape(-1) for graph in data])
     else:
         y = (data if target is None else data[target]).y
@@ -222,7 +227,7 @@ def labels_of(data: Any, target: str | None) -> IntArray:
 
 def masks_of(data: Any, target: str | None) -> dict[str, Any] | None:
     """Return the public split of a dataset, if it has one."""
-    if isinstance(data, list):
+    if isinstance(data, list | FlatGraphs):
         return None
     store = data if target is None else data[target]
     names = ("train_mask", "val_mask", "test_mask")

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from dsgrl.graph.flat import FlatGraphs
 from dsgrl.typing import IntArray
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -79,39 +80,40 @@ def load_debian_hetero() -> Any:
     return data
 
 
-def load_digits_graphs() -> list[Any]:
+def load_digits_graphs() -> FlatGraphs:
     """Handwritten digits: each image is a graph of the pixels that have ink.
 
     Returns:
-        One `Data` per image: `x` [N, 3] (ink, row, column, each from 0 to 1),
+        One graph per image: `x` [N, 3] (ink, row, column, each from 0 to 1),
         `edge_index` (pixels that touch, corners included, both ways), `y` [1].
     """
     from sklearn.datasets import load_digits
-    from torch_geometric.data import Data
 
     images, digits = load_digits(return_X_y=True)
     row, column = np.divmod(np.arange(SIDE * SIDE), SIDE)
     touch = np.maximum(_distance(row), _distance(column)) == 1
-    graphs = []
-    for image, digit in zip(images, digits, strict=True):
-        inked = np.flatnonzero(image)
-        x = np.stack(
-            [
-                image[inked] / MOST_INK,
-                row[inked] / (SIDE - 1),
-                column[inked] / (SIDE - 1),
-            ],
-            axis=1,
-        )
-        edges = np.stack(np.nonzero(touch[np.ix_(inked, inked)]))
-        graphs.append(
-            Data(
-                x=torch.from_numpy(x.astype(np.float32)),
-                edge_index=torch.from_numpy(edges.astype(np.int64)),
-                y=torch.tensor([int(digit)]),
-            )
-        )
-    return graphs
+    inked = [np.flatnonzero(image) for image in images]
+    edges = [np.stack(np.nonzero(touch[np.ix_(these, these)])) for these in inked]
+    pixels = np.concatenate(inked)
+    x = np.stack(
+        [
+            images[images > 0] / MOST_INK,
+            row[pixels] / (SIDE - 1),
+            column[pixels] / (SIDE - 1),
+        ],
+        axis=1,
+    )
+    return FlatGraphs(
+        edge_index=torch.from_numpy(np.concatenate(edges, axis=1)),
+        node_ptr=_pointer([len(these) for these in inked]),
+        edge_ptr=_pointer([pairs.shape[1] for pairs in edges]),
+        x=torch.from_numpy(x.astype(np.float32)),
+        y=torch.from_numpy(digits.astype(np.int64)),
+    )
+
+
+def _pointer(sizes: list[int]) -> Tensor:
+    return torch.tensor([0, *sizes]).cumsum(0)
 
 
 def _distance(position: IntArray) -> IntArray:

@@ -6,6 +6,7 @@ kernel; no other room touches edges one by one.
 """
 
 from dsgrl.graph.adjacency import Adjacency, propagate
+from dsgrl.graph.flat import FlatGraphs
 from dsgrl.graph.graph import Features, Graph
 from dsgrl.graph.inputs import as_graph
 from dsgrl.graph.kernels import Pattern, dot_ends
@@ -14,6 +15,7 @@ from dsgrl.graph.relations import Relations, Schema
 __all__ = [
     "Adjacency",
     "Features",
+    "FlatGraphs",
     "Graph",
     "Pattern",
     "Relations",

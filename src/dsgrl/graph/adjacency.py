@@ -18,6 +18,7 @@ import itertools
 from collections.abc import Callable
 from functools import cached_property
 
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
@@ -70,8 +71,7 @@ class Adjacency:
             (num_nodes, num_nodes) if isinstance(num_nodes, int) else num_nodes
         )
         source, target = edge_index.long()
-        # One key per entry sorts by row and, inside a row, by column.
-        order = torch.argsort(target * max(sources, 1) + source, stable=True)
+        order = _row_order(source, target, sources, targets)
         index_type = _index_type(max(order.numel(), sources, targets))
         pattern = Pattern(
             count_to_pointer(target, targets).to(index_type),
@@ -230,6 +230,32 @@ def propagate(adjacency: Adjacency, h: Tensor) -> Tensor:
     if h.size(0) != cols:
         raise ValueError(f"propagate: got {h.size(0)} rows, the matrix has {cols}")
     return adjacency.multiply(h)
+
+
+def _row_order(source: Tensor, target: Tensor, sources: int, targets: int) -> Tensor:
+    """Sort entries by row and, inside a row, by column; equal ones keep their order.
+
+    Entries that are sorted by column already, as PyG's are, are counted instead of
+    compared: the transpose of compressed columns is in the order wanted.
+    """
+    if source.is_cpu and source.numel() and not (source[1:] < source[:-1]).any():
+        low, high = (int(end) for end in target.aminmax())
+        # SciPy would write beyond its arrays.
+        assert low >= 0
+        assert high < targets
+        index_type = _index_type(max(source.numel(), sources, targets))
+        numbers, col, pointer = (
+            values.to(index_type).numpy()
+            for values in (
+                torch.arange(source.numel()),
+                target,
+                count_to_pointer(source, sources),
+            )
+        )
+        by_column = sp.csr_matrix((numbers, col, pointer), shape=(sources, targets))
+        return torch.from_numpy(by_column.tocsc().data).long()
+    # One key per entry sorts by row and, inside a row, by column.
+    return torch.argsort(target * max(sources, 1) + source, stable=True)
 
 
 def _index_type(largest: int) -> torch.dtype:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from dsgrl.io.arrays import FlatArrays
+from dsgrl.typing import InputError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
@@ -44,6 +45,24 @@ class FlatGraphs(Sequence[Any]):
     node_ids: list[Any] | None = None
     graph_ids: list[Any] | None = None
 
+    def __post_init__(self) -> None:
+        counts = {
+            "x": (self.x, self.num_nodes, "nodes"),
+            "y": (self.y, len(self), "graphs"),
+            "edge_index": (self.edge_index.t(), int(self.edge_ptr[-1]), "edges"),
+            "edge_weight": (self.edge_weight, self.num_edges, "edges"),
+            "edge_attr": (self.edge_attr, self.num_edges, "edges"),
+            "node_ids": (self.node_ids, self.num_nodes, "nodes"),
+            "graph_ids": (self.graph_ids, len(self), "graphs"),
+            "edge_ptr": (self.edge_ptr[1:], len(self), "graphs"),
+        }
+        for name, (values, count, what) in counts.items():
+            if values is not None and len(values) != count:
+                raise InputError(
+                    f"{name} has {len(values)} entries for {count} {what}, expected "
+                    f"one each"
+                )
+
     @classmethod
     def from_arrays(cls, arrays: FlatArrays) -> "FlatGraphs":
         """Take arrays as read from files; no copy is made where the types agree."""
@@ -65,7 +84,7 @@ class FlatGraphs(Sequence[Any]):
     @property
     def num_nodes(self) -> int:
         """Nodes N of all graphs."""
-        return int(self.node_ptr[-1] - self.node_ptr[0])
+        return int(self.node_ptr[-1])
 
     @property
     def num_edges(self) -> int:

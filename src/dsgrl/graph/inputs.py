@@ -10,6 +10,7 @@ from torch import Tensor
 
 from dsgrl.graph.adjacency import Adjacency
 from dsgrl.graph.checks import as_tensor, check_features, edges_of
+from dsgrl.graph.flat import FlatGraphs
 from dsgrl.graph.graph import Graph
 from dsgrl.graph.hetero import as_hetero_graph
 from dsgrl.graph.relations import Schema
@@ -25,6 +26,11 @@ def level_of(data: Any) -> Level:
     Raises:
         InputError: if it is none of them.
     """
+    if isinstance(data, FlatGraphs):
+        # Its graphs are made when asked for, and are what they should be.
+        if len(data):
+            return "graph"
+        raise InputError("expected at least one graph, got an empty FlatGraphs")
     # Asked first: PyG's datasets have the names of their graphs' attributes, too.
     many = isinstance(data, Sequence | torch.utils.data.Dataset)
     many = many and hasattr(data, "__len__") and not isinstance(data, str)
@@ -66,7 +72,7 @@ def as_graph(
     Args:
         data: a `torch_geometric.data.Data` with `edge_index`, optionally `x` (dense
             or torch-sparse) and `edge_weight`, as tensors or NumPy arrays; a list or
-            dataset of them; or a `HeteroData`.
+            dataset of them, or `FlatGraphs`; or a `HeteroData`.
         structural_columns: how many columns to make if there is no `x`, five or more.
         schema: the types and relations to expect of a `HeteroData`.
 
@@ -74,6 +80,8 @@ def as_graph(
         InputError: one line on what is wrong with it.
     """
     level = level_of(data)
+    if isinstance(data, FlatGraphs):
+        return _flat(data, structural_columns)
     if level == "graph":
         return _many(list(data), structural_columns)
     if level == "hetero":
@@ -132,13 +140,7 @@ def _many(graphs: list[Any], structural_columns: int | None) -> Graph:
         edge_attr=_all_or_none("edge_attr", attributes),
     )
     if not with_x:
-        make_features = partial(degree_features, columns=structural_columns)
-        x = make_features(adjacency)
-        logger.warning(
-            "the graphs have no node features: using %d columns of the degree profile",
-            x.size(1),
-        )
-        return Graph(x, adjacency, make_features, ptr)
+        return _with_degrees(adjacency, ptr, structural_columns)
     tables = [as_tensor("x", g.x) for g in graphs]
     widths = {x.size(1) if x.dim() == 2 else None for x in tables}
     if len(widths) > 1:
@@ -153,6 +155,45 @@ def _many(graphs: list[Any], structural_columns: int | None) -> Graph:
         )
     joined = check_features(torch.cat(tables), int(ptr[-1]))
     return Graph(joined, adjacency, None, ptr)
+
+
+def _flat(graphs: FlatGraphs, structural_columns: int | None) -> Graph:
+    """Hold many graphs side by side, as `_many` holds a list of them."""
+    if not graphs.num_nodes:
+        raise InputError("the graphs are all empty: expected at least one node")
+    sizes, counts = graphs.node_ptr.diff(), graphs.edge_ptr.diff()
+    _, weight, attr = edges_of(graphs, int(sizes.max()))
+    beyond = (graphs.edge_index >= sizes.repeat_interleave(counts)).any(dim=0)
+    if bool(beyond.any()):
+        edge = beyond.long().argmax()
+        number = int(torch.bucketize(edge, graphs.edge_ptr, right=True)) - 1
+        try:
+            edges_of(graphs[number], int(sizes[number]))
+        except InputError as error:
+            raise InputError(f"graph {number}: {error}") from error
+    adjacency = Adjacency.from_edge_index(
+        graphs.global_edge_index(),
+        weight,
+        num_nodes=graphs.num_nodes,
+        edge_attr=attr if graphs.num_edges else None,
+    )
+    if graphs.x is None:
+        return _with_degrees(adjacency, graphs.node_ptr, structural_columns)
+    x = check_features(graphs.x, graphs.num_nodes)
+    return Graph(x, adjacency, None, graphs.node_ptr)
+
+
+def _with_degrees(
+    adjacency: Adjacency, ptr: Tensor, structural_columns: int | None
+) -> Graph:
+    """Hold many graphs without features: their nodes are described by degrees."""
+    make_features = partial(degree_features, columns=structural_columns)
+    x = make_features(adjacency)
+    logger.warning(
+        "the graphs have no node features: using %d columns of the degree profile",
+        x.size(1),
+    )
+    return Graph(x, adjacency, make_features, ptr)
 
 
 def _all_or_none(name: str, values: list[Tensor | None]) -> Tensor | None:
