@@ -195,7 +195,7 @@ def test_from_edge_index__sorted_edges_are_held_as_any_others(
     assert torch.equal(held.value, weight[order])
     assert held.shape == (targets, sources)
     # Edges in another order, each pair's own among themselves as before.
-    moved = torch.argsort(edges[1], stable=True, descending=True)
+    moved = torch.argsort(edges[0], stable=True, descending=True)
     again = Adjacency.from_edge_index(edges[:, moved], weight[moved], num_nodes=shape)
     assert torch.equal(again.edge_index, held.edge_index)
     assert torch.equal(again.value, held.value)

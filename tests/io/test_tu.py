@@ -31,6 +31,8 @@ def write_set(
     labels: Lines,
     node_labels: Lines | None = None,
     attributes: Lines | None = None,
+    edge_labels: Lines | None = None,
+    edge_attributes: Lines | None = None,
     separator: str = ", ",
 ) -> Path:
     """Write the files of a set by its own numbers, counted from 1."""
@@ -41,12 +43,18 @@ def write_set(
         "graph_labels": labels,
         "node_labels": node_labels,
         "node_attributes": attributes,
+        "edge_labels": edge_labels,
+        "edge_attributes": edge_attributes,
     }
     for part, lines in parts.items():
         if lines is not None:
             text = "".join(f"{line}\n" for line in lines)
             (folder / "raw" / f"{folder.name}_{part}.txt").write_text(text)
     return folder
+
+
+def as_lines(rows: Any) -> list[str]:
+    return [", ".join(map(str, row)) for row in rows.tolist()]
 
 
 def write_small(folder: Path) -> Path:
@@ -62,7 +70,10 @@ def write_small(folder: Path) -> Path:
 
 
 def write_random(folder: Path, seed: int) -> Path:
-    """Graphs with repeated edges, loops, and features in several columns."""
+    """Graphs with repeated edges, loops, and features in several columns.
+
+    Odd seeds have attributes of nodes; edges have nothing, labels, attributes or both.
+    """
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, 9, size=7)
     graph = np.repeat(np.arange(7), sizes)
@@ -71,7 +82,10 @@ def write_random(folder: Path, seed: int) -> Path:
         (int(first[g] + rng.integers(sizes[g])), int(first[g] + rng.integers(sizes[g])))
         for g in rng.integers(7, size=60)
     ]
+    edges.sort(key=lambda edge: edge[0] if seed % 4 == 3 else 0)
     columns = int(rng.integers(1, 4))
+    edge_labels = rng.integers(3, 7, size=(60, columns))
+    edge_attributes = rng.normal(size=(60, columns)).round(6)
     node_labels = rng.integers(2, 6, size=(len(graph), columns))
     attributes = rng.normal(size=(len(graph), columns)).round(6)
     return write_set(
@@ -79,16 +93,22 @@ def write_random(folder: Path, seed: int) -> Path:
         edges=[(s + 1, t + 1) for s, t in edges],
         graph_of_node=(graph + 1).tolist(),
         labels=rng.integers(-1, 3, size=7).tolist(),
-        node_labels=[", ".join(map(str, row)) for row in node_labels.tolist()],
-        attributes=[", ".join(map(str, row)) for row in attributes.tolist()]
-        if seed % 2
-        else None,
+        node_labels=as_lines(node_labels),
+        attributes=as_lines(attributes) if seed % 2 else None,
+        edge_labels=as_lines(edge_labels) if seed % 4 in (1, 3) else None,
+        edge_attributes=as_lines(edge_attributes) if seed % 4 in (2, 3) else None,
         separator=", " if seed % 3 else ",",
     )
 
 
 def as_pairs(edge_index: torch.Tensor) -> list[tuple[int, int]]:
     return sorted(zip(*edge_index.tolist(), strict=True))
+
+
+def sorted_attributes(graph: Any) -> Any:
+    """Give the attributes in the order of the sorted edges."""
+    source, target = graph.edge_index
+    return graph.edge_attr[torch.argsort(source * graph.num_nodes + target)]
 
 
 def assert_same(ours: Sequence[Any], theirs: Any) -> None:
@@ -101,12 +121,23 @@ def assert_same(ours: Sequence[Any], theirs: Any) -> None:
         assert (mine.x is None) == (other.x is None)
         if mine.x is not None:
             torch.testing.assert_close(mine.x, other.x, rtol=0, atol=0, equal_nan=True)
+        assert (mine.edge_attr is None) == (other.edge_attr is None)
+        if mine.edge_attr is not None:
+            # Sums over repeated edges may differ by rounding.
+            torch.testing.assert_close(
+                sorted_attributes(mine), sorted_attributes(other)
+            )
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(12))
 def test_read_tu__has_the_content_of_pygs_reader(tmp_path: Path, seed: int) -> None:
     folder = write_random(tmp_path / "RANDOM", seed)
-    assert_same(read_tu(folder), TUDataset(str(tmp_path), "RANDOM", use_node_attr=True))
+    theirs = TUDataset(str(tmp_path), "RANDOM", use_node_attr=True, use_edge_attr=True)
+    ours = read_tu(folder)
+    assert (ours.edge_attr is None) == (seed % 4 == 0)
+    assert_same(ours, theirs)
+    # And once more from what was kept.
+    assert_same(read_tu(folder), theirs)
 
 
 @pytest.mark.data
@@ -147,6 +178,47 @@ def test_read_tu__loops_and_repeated_edges_are_dropped(tmp_path: Path) -> None:
     assert second.num_edges == 0
 
 
+def test_read_tu__attributes_stay_with_their_edges(tmp_path: Path) -> None:
+    folder = write_set(
+        tmp_path / "EDGES",
+        # Not sorted, with a loop whose label is like no other.
+        edges=[(3, 2), (2, 1), (1, 1), (1, 2), (5, 4)],
+        graph_of_node=[1, 1, 1, 2, 2],
+        labels=[0, 1],
+        edge_labels=[4, 5, 7, 4, 5],
+        edge_attributes=["0.5", "1.5", "9", "2.5", "3.5"],
+    )
+    path, pair = read_tu(folder)
+    assert path.edge_index.t().tolist() == [[0, 1], [1, 0], [2, 1]]
+    # The attribute, then the labels 4, 5, 6, 7.
+    assert path.edge_attr.tolist() == [
+        [2.5, 1, 0, 0, 0],
+        [1.5, 0, 1, 0, 0],
+        [0.5, 1, 0, 0, 0],
+    ]
+    assert pair.edge_attr.tolist() == [[3.5, 0, 1, 0, 0]]
+
+
+def test_read_tu__attributes_of_no_edges(tmp_path: Path) -> None:
+    folder = write_set(
+        tmp_path / "EDGES",
+        edges=[],
+        graph_of_node=[1, 2],
+        labels=[0, 1],
+        edge_labels=[],
+        edge_attributes=[],
+    )
+    assert [graph.num_edges for graph in read_tu(folder)] == [0, 0]
+    loops = write_set(
+        tmp_path / "LOOPS",
+        edges=[(1, 1), (2, 2)],
+        graph_of_node=[1, 2],
+        labels=[0, 1],
+        edge_labels=[1, 2],
+    )
+    assert [graph.num_edges for graph in read_tu(loops)] == [0, 0]
+
+
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("node_labels", [None, [1, 2, 3]])
 @pytest.mark.parametrize("edges", [[], [(1, 2), (2, 1)]])
@@ -173,7 +245,7 @@ def test_read_tu__graphs_without_edges_or_nodes(
 
 def test_read_tu__graphs_are_slices_of_common_tensors(tmp_path: Path) -> None:
     graphs = read_tu(write_random(tmp_path / "RANDOM", seed=1))
-    for part in ("edge_index", "x", "y"):
+    for part in ("edge_index", "x", "y", "edge_attr"):
         storages = {graph[part].untyped_storage().data_ptr() for graph in graphs}
         assert len(storages) == 1, part
 
@@ -270,6 +342,8 @@ def test_has_raw_files__all_that_are_needed(tmp_path: Path) -> None:
         ("node_labels", "1\n2\n", "has 2 lines, expected 5"),
         ("node_attributes", "1\n2\n", "has 2 lines, expected 5"),
         ("node_attributes", "1\n2\n3\n4\nfive\n", "cannot be read"),
+        ("edge_labels", "1\n2\n", "has 2 lines, expected 6, one for every edge"),
+        ("edge_attributes", "1\n2\n", "has 2 lines, expected 6, one for every edge"),
     ],
 )
 def test_read_tu__wrong_files_are_named(

@@ -2,9 +2,10 @@
 
 A set NAME is a handful of files in `NAME/raw`: `NAME_A.txt` (one edge "i, j" a line,
 nodes counted from 1 through the whole set), `NAME_graph_indicator.txt` (the graph of
-every node), `NAME_graph_labels.txt` and, for some, `NAME_node_labels.txt` and
-`NAME_node_attributes.txt`. What comes out is what PyG's `TUDataset(use_node_attr=True)`
-gives, edge labels left aside: no loops, every edge once, features = attributes, then
+every node), `NAME_graph_labels.txt` and, for some, labels and attributes of the nodes
+and edges (`NAME_node_labels.txt`, `NAME_edge_attributes.txt`, ...). What comes out is
+what PyG's `TUDataset(use_node_attr=True, use_edge_attr=True)` gives: no loops, every
+edge once (the attributes of a repeated edge are summed), features = attributes, then
 labels one-hot. What was read is kept in `NAME/dsgrl` for the next time.
 """
 
@@ -27,10 +28,18 @@ from dsgrl.typing import FloatArray, InputError
 Array = npt.NDArray[Any]
 
 REQUIRED = ("A", "graph_indicator", "graph_labels")
-OPTIONAL = ("node_labels", "node_attributes")
-ARRAYS = ("y", "node_offsets", "edge_offsets", "edges", "labels", "attributes")
+OPTIONAL = ("node_labels", "node_attributes", "edge_labels", "edge_attributes")
+ARRAYS = (
+    "y",
+    "node_offsets",
+    "edge_offsets",
+    "edges",
+    "labels",
+    "attributes",
+    "edge_attr",
+)
 # Part of the stamp: arrays laid out otherwise need another number.
-LAYOUT = 1
+LAYOUT = 2
 # With pyarrow's own block of 1 MB, COLLAB's edges take 1.6 times as long.
 BLOCK_BYTES = 1 << 24
 
@@ -61,13 +70,15 @@ def read_tu(folder: Path) -> FlatArrays:
             part.open("wb") as file,
         ):
             np.savez(file, allow_pickle=False, stamp=np.array(stamp), **arrays)
-    x = _features(arrays)
+    x = _features(arrays["attributes"], arrays["labels"])
+    edge_attr = arrays["edge_attr"].astype(np.float32, copy=False)
     return FlatArrays(
         node_ptr=arrays["node_offsets"],
         edge_ptr=arrays["edge_offsets"],
         edges=arrays["edges"],
         y=arrays["y"],
         features=Features(x) if x.shape[1] else None,
+        edge_attr=edge_attr if edge_attr.shape[1] else None,
     )
 
 
@@ -105,7 +116,8 @@ def _parse(folder: Path) -> dict[str, Array]:
 
     Returns:
         `ARRAYS`: y [B], node_offsets and edge_offsets [B + 1], edges [2, E] (nodes
-        counted from 0 in every graph), labels and attributes [N, columns, if any].
+        counted from 0 in every graph), labels and attributes [N, columns, if any],
+        edge_attr [E, columns, if any].
     """
     (label,) = _read_columns(_raw_file(folder, "graph_labels"), 1)
     path = _raw_file(folder, "graph_indicator")
@@ -124,30 +136,33 @@ def _parse(folder: Path) -> dict[str, Array]:
         )
     graph -= 1
     node_offsets = _offsets(np.bincount(graph, minlength=len(label)))
-    edges, edge_offsets = _parse_edges(_raw_file(folder, "A"), graph, node_offsets)
+    edges, edge_offsets, edge_attr = _parse_edges(folder, graph, node_offsets)
     return {
         "y": np.unique(label, return_inverse=True)[1].astype(np.int64),
         "node_offsets": node_offsets,
         "edge_offsets": edge_offsets,
         "edges": edges,
-        "labels": _parse_labels(_raw_file(folder, "node_labels"), len(graph)),
-        "attributes": _parse_attributes(
-            _raw_file(folder, "node_attributes"), len(graph)
-        ),
+        "labels": _parse_labels(folder, "node", len(graph)),
+        "attributes": _parse_attributes(folder, "node", len(graph)),
+        "edge_attr": edge_attr,
     }
 
 
-def _parse_edges(path: Path, graph: Array, node_offsets: Array) -> tuple[Array, Array]:
+def _parse_edges(
+    folder: Path, graph: Array, node_offsets: Array
+) -> tuple[Array, Array, Array]:
     """Read the edges, sorted, each once, without loops.
 
     Args:
-        path: the file.
+        folder: the set's own.
         graph: the graph of every node [N].
         node_offsets: the first node of every graph, and N [B + 1].
 
     Returns:
-        The edges [2, E] and the first edge of every graph, and E [B + 1].
+        The edges [2, E], the first edge of every graph, and E [B + 1], and the
+        attributes of the edges [E, columns, if any].
     """
+    path = _raw_file(folder, "A")
     num_nodes = len(graph)
     source, target = _read_columns(path, 2)
     for end in (source, target):
@@ -159,34 +174,57 @@ def _parse_edges(path: Path, graph: Array, node_offsets: Array) -> tuple[Array, 
         end -= 1
     if not np.array_equal(graph[source], graph[target]):
         raise InputError(f"{path}: an edge leads from one graph to another")
+    attr = _parse_edge_attr(folder, len(source))
     key = source.astype(np.int64) * num_nodes + target
-    key = key[source != target]
+    is_edge = source != target
+    key = key[is_edge]
+    if attr is not None:
+        order = np.argsort(key, kind="stable")
+        key, attr = key[order], attr[is_edge][order]
     # np.unique takes most of a minute for COLLAB; many files are in order already.
-    if (key[1:] < key[:-1]).any():
+    elif (key[1:] < key[:-1]).any():
         key.sort()
-    key = key[np.diff(key, prepend=-1) > 0]
+    first = np.diff(key, prepend=-1) > 0
+    key = key[first]
     source, target = (end.astype(np.int32) for end in np.divmod(key, num_nodes))
     graph_of_edge = graph[source]
-    first = node_offsets.astype(np.int32)[graph_of_edge]
+    start = node_offsets.astype(np.int32)[graph_of_edge]
     small = np.min_scalar_type(int(np.diff(node_offsets).max()))
-    edges = np.stack([(source - first).astype(small), (target - first).astype(small)])
-    return edges, _offsets(np.bincount(graph_of_edge, minlength=len(node_offsets) - 1))
+    edges = np.stack([(source - start).astype(small), (target - start).astype(small)])
+    counts = np.bincount(graph_of_edge, minlength=len(node_offsets) - 1)
+    if attr is None:
+        attr = np.empty((len(key), 0), np.float32)
+    elif len(key) < len(attr):
+        attr = np.add.reduceat(attr, np.flatnonzero(first), axis=0)
+    return edges, _offsets(counts), attr
 
 
-def _parse_labels(path: Path, num_nodes: int) -> Array:
-    """Read the labels of the nodes, every column counted from 0 [N, ...]."""
+def _parse_edge_attr(folder: Path, num_edges: int) -> FloatArray | None:
+    """Read what the lines of edges have: attributes, then labels one-hot [lines, K]."""
+    attributes = _parse_attributes(folder, "edge", num_edges)
+    labels = _parse_labels(folder, "edge", num_edges)
+    attr = _features(attributes, labels)
+    return attr if attr.shape[1] else None
+
+
+def _parse_labels(folder: Path, what: str, count: int) -> Array:
+    """Read the labels of the nodes or edges, every column counted from 0 [N, ...]."""
+    path = _raw_file(folder, f"{what}_labels")
     if not path.is_file():
-        return np.empty((num_nodes, 0), np.uint8)
-    labels = np.stack(_read_columns(path, rows=num_nodes), axis=1)
+        return np.empty((count, 0), np.uint8)
+    labels = np.stack(_read_columns(path, rows=count, what=what), axis=1)
+    if not count:
+        return labels[:, :0]
     labels -= labels.min(axis=0)
     return labels.astype(np.min_scalar_type(int(labels.max())))
 
 
-def _parse_attributes(path: Path, num_nodes: int) -> Array:
-    """Read the attributes of the nodes [N, ...]."""
+def _parse_attributes(folder: Path, what: str, count: int) -> Array:
+    """Read the attributes of the nodes or edges [N, ...]."""
+    path = _raw_file(folder, f"{what}_attributes")
     if not path.is_file():
-        return np.empty((num_nodes, 0), np.float32)
-    columns = _read_columns(path, rows=num_nodes, kind=pa.float64())
+        return np.empty((count, 0), np.float32)
+    columns = _read_columns(path, rows=count, what=what, kind=pa.float64())
     return np.stack(columns, axis=1).astype(np.float32)
 
 
@@ -199,6 +237,7 @@ def _read_columns(
     num_columns: int | None = None,
     *,
     rows: int | None = None,
+    what: str = "node",
     kind: pa.DataType | None = None,
 ) -> list[Array]:
     """Read lines of numbers parted by commas, one array per column."""
@@ -217,7 +256,8 @@ def _read_columns(
         raise InputError(f"{path}: has {found} columns, expected {num_columns}")
     if rows is not None and len(columns[0]) != rows:
         raise InputError(
-            f"{path}: has {len(columns[0])} lines, expected {rows}, one for every node"
+            f"{path}: has {len(columns[0])} lines, expected {rows}, one for every "
+            f"{what}"
         )
     return columns
 
@@ -237,14 +277,13 @@ def _parse_lines(path: Path, num_columns: int, kind: pa.DataType) -> list[Array]
     return [np.concatenate([c.to_numpy() for c in table[n].chunks]) for n in names]
 
 
-def _features(arrays: dict[str, Array]) -> FloatArray:
+def _features(attributes: Array, labels: Array) -> FloatArray:
     """Put attributes and one-hot labels side by side [N, F]."""
-    attributes, labels = arrays["attributes"], arrays["labels"]
     counts = [int(column.max()) + 1 for column in labels.T]
-    first = attributes.shape[1]
-    x = np.zeros((len(labels), first + sum(counts)), dtype=np.float32)
-    x[:, :first] = attributes
+    start = attributes.shape[1]
+    x = np.zeros((len(labels), start + sum(counts)), dtype=np.float32)
+    x[:, :start] = attributes
     for column, count in zip(labels.T, counts, strict=True):
-        x[np.arange(len(x)), first + column.astype(np.int64)] = 1
-        first += count
+        x[np.arange(len(x)), start + column.astype(np.int64)] = 1
+        start += count
     return x
