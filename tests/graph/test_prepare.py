@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from dsgrl.graph import Adjacency, Graph, as_graph
+from dsgrl.graph import Adjacency, Graph, as_graph, inputs
 from dsgrl.graph.prepare import Preparation
 from dsgrl.typing import InputError
 from samples import LEVELS, make_data, make_graphs, make_hetero
@@ -224,3 +224,45 @@ def test_pickle__round_trip_makes_the_same_features(
             assert torch.equal(found, wanted)
     has_made = case.startswith("featureless") or case == "hetero"
     assert (again.make_features is not None) == has_made
+
+
+@cases
+def test_level__is_asked_once(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    original = inputs.level_of
+
+    def count(data: Any) -> Any:
+        asked.append(data)
+        return original(data)
+
+    monkeypatch.setattr(inputs, "level_of", count)
+    data = make_case(case)
+    known, graph = Preparation.fit(data, "columns")
+    assert len(asked) == 1
+    assert known.level == graph.level == case.split()[-1]
+    known.apply(data)
+    assert len(asked) == 2
+
+
+def test_apply__makes_no_features_for_data_it_refuses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise AssertionError("made features")
+
+    known, _ = Preparation.fit(make_data("node"), "columns")
+    monkeypatch.setattr(inputs, "structural_features", fail)
+    monkeypatch.setattr(inputs, "degree_features", fail)
+    for case in ("featureless node", "featureless graph"):
+        with pytest.raises(InputError, match="the model was trained"):
+            known.apply(make_case(case))
+
+
+@pytest.mark.parametrize("level", ["node", "graph", "hetero"])
+def test_fit__refuses_names_that_do_not_fit(level: str) -> None:
+    data = make_data(level)
+    for part in data if level == "graph" else [data]:
+        store = part["film"] if level == "hetero" else part
+        store.feature_names = ["a", "b"]
+    with pytest.raises(InputError, match="feature_names has 2 names for"):
+        Preparation.fit(data, "columns")

@@ -18,11 +18,16 @@ import itertools
 from collections.abc import Callable
 from functools import cached_property
 
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from dsgrl.graph.kernels import Pattern, count_to_pointer, multiply
+from dsgrl.graph.kernels import (
+    Pattern,
+    count_to_pointer,
+    index_type,
+    multiply,
+    row_order,
+)
 from dsgrl.typing import NormalizationName
 
 
@@ -71,11 +76,11 @@ class Adjacency:
             (num_nodes, num_nodes) if isinstance(num_nodes, int) else num_nodes
         )
         source, target = edge_index.long()
-        order = _row_order(source, target, sources, targets)
-        index_type = _index_type(max(order.numel(), sources, targets))
+        order = row_order(source, target, sources, targets)
+        held_as = index_type(max(order.numel(), sources, targets))
         pattern = Pattern(
-            count_to_pointer(target, targets).to(index_type),
-            source[order].to(index_type),
+            count_to_pointer(target, targets).to(held_as),
+            source[order].to(held_as),
             sources,
         )
         if edge_weight is None:
@@ -230,36 +235,6 @@ def propagate(adjacency: Adjacency, h: Tensor) -> Tensor:
     if h.size(0) != cols:
         raise ValueError(f"propagate: got {h.size(0)} rows, the matrix has {cols}")
     return adjacency.multiply(h)
-
-
-def _row_order(source: Tensor, target: Tensor, sources: int, targets: int) -> Tensor:
-    """Sort entries by row and, inside a row, by column; equal ones keep their order.
-
-    Entries that are sorted by column already, as PyG's are, are counted instead of
-    compared: the transpose of compressed columns is in the order wanted.
-    """
-    if source.is_cpu and source.numel() and not (source[1:] < source[:-1]).any():
-        low, high = (int(end) for end in target.aminmax())
-        # SciPy would write beyond its arrays.
-        assert low >= 0
-        assert high < targets
-        index_type = _index_type(max(source.numel(), sources, targets))
-        numbers, col, pointer = (
-            values.to(index_type).numpy()
-            for values in (
-                torch.arange(source.numel()),
-                target,
-                count_to_pointer(source, sources),
-            )
-        )
-        by_column = sp.csr_matrix((numbers, col, pointer), shape=(sources, targets))
-        return torch.from_numpy(by_column.tocsc().data).long()
-    # One key per entry sorts by row and, inside a row, by column.
-    return torch.argsort(target * max(sources, 1) + source, stable=True)
-
-
-def _index_type(largest: int) -> torch.dtype:
-    return torch.int32 if largest < 2**31 else torch.int64
 
 
 def _inverse_or_zero(degree: Tensor, power: float) -> Tensor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,10 +10,23 @@ from torch import Tensor
 from dsgrl.graph.adjacency import Adjacency
 from dsgrl.graph.kernels import Pattern
 from dsgrl.graph.relations import Relations
+from dsgrl.typing import Level
 
 Features = Tensor | Adjacency
 # Heterogeneous graphs have one table of features per node type.
 AnyFeatures = Features | tuple[Features, ...]
+
+
+class TableInfo(NamedTuple):
+    """What is known of a table of features besides its values.
+
+    Attributes:
+        made: the table was made from the edges.
+        names: name of every column, if known.
+    """
+
+    made: bool
+    names: list[str] | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,12 +41,21 @@ class Graph:
             pickled, as everything here.
         ptr: for many graphs side by side, where each begins among the nodes, and N
             at the end [B + 1].
+        tables: what is known of each table of features; empty if nothing is.
     """
 
     x: Any
     adjacency: Any
     make_features: Callable[[Any], Any] | None = None
     ptr: Tensor | None = None
+    tables: tuple[TableInfo, ...] = ()
+
+    @property
+    def level(self) -> Level:
+        """One graph ("node"), many ("graph") or one of several types ("hetero")."""
+        if isinstance(self.adjacency, Relations):
+            return "hetero"
+        return "node" if self.ptr is None else "graph"
 
     @property
     def num_nodes(self) -> int:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,12 @@ from torch import Tensor
 
 from dsgrl.graph.adjacency import Adjacency
 from dsgrl.graph.checks import as_tensor, check_features, edges_of
+from dsgrl.graph.expected import (
+    Expected,
+    check_expected,
+    describe_tables,
+    sources_of,
+)
 from dsgrl.graph.flat import FlatGraphs
 from dsgrl.graph.graph import Graph
 from dsgrl.graph.hetero import as_hetero_graph
@@ -65,7 +72,11 @@ def is_bare(data: Any) -> bool:
 
 
 def as_graph(
-    data: Any, *, structural_columns: int | None = None, schema: Schema | None = None
+    data: Any,
+    *,
+    structural_columns: int | None = None,
+    schema: Schema | None = None,
+    expected: Expected | None = None,
 ) -> Graph:
     """Check PyG data and hold it as the engine wants it; labels are not read.
 
@@ -75,17 +86,31 @@ def as_graph(
             dataset of them, or `FlatGraphs`; or a `HeteroData`.
         structural_columns: how many columns to make if there is no `x`, five or more.
         schema: the types and relations to expect of a `HeteroData`.
+        expected: what a model was trained on, its schema included; other data is
+            refused before features are made for it.
 
     Raises:
         InputError: one line on what is wrong with it.
     """
     level = level_of(data)
+    if expected is not None:
+        check_expected(data, level, expected)
+        schema = expected.schema
     if isinstance(data, FlatGraphs):
-        return _flat(data, structural_columns)
-    if level == "graph":
-        return _many(list(data), structural_columns)
-    if level == "hetero":
-        return as_hetero_graph(data, schema)
+        graph = _flat(data, structural_columns)
+    elif level == "graph":
+        graph = _many(list(data), structural_columns)
+    elif level == "hetero":
+        graph = as_hetero_graph(data, schema)
+        schema = graph.adjacency.schema
+    else:
+        graph = _one(data, structural_columns)
+    sources = sources_of(data, level, schema)
+    return replace(graph, tables=describe_tables(sources, graph))
+
+
+def _one(data: Any, structural_columns: int | None) -> Graph:
+    """Hold one graph."""
     num_nodes = _count_nodes(data)
     edge_index, weight, attr = edges_of(data, num_nodes)
     adjacency = Adjacency.from_edge_index(

@@ -14,19 +14,14 @@ import torch
 from torch import Tensor
 
 from dsgrl.graph.adjacency import Adjacency
-from dsgrl.graph.graph import Features, Graph
-from dsgrl.graph.inputs import as_graph, level_of
+from dsgrl.graph.expected import Expected
+from dsgrl.graph.graph import Features, Graph, TableInfo
+from dsgrl.graph.inputs import as_graph
 from dsgrl.graph.relations import Relations, Schema
 from dsgrl.graph.scaling import ColumnScale, fit_scale
 from dsgrl.typing import InputError, Level, ScalingName
 
 logger = logging.getLogger(__name__)
-
-DESCRIBED: dict[Level, str] = {
-    "node": "one graph",
-    "graph": "a list of graphs",
-    "hetero": "a graph with several types of nodes",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +70,18 @@ class Preparation:
         Raises:
             InputError: if there is nothing to learn from.
         """
-        level = level_of(data)
         graph = as_graph(data, structural_columns=structural_columns)
         if graph.num_rows < 2:
-            given = "one graph" if level == "graph" else "the graph has one node"
+            given = "one graph" if graph.level == "graph" else "the graph has one node"
             raise InputError(f"{given}: expected two or more to learn from")
         schema = (
             graph.adjacency.schema if isinstance(graph.adjacency, Relations) else None
         )
         columns = [
-            Columns(table.shape[1], _names(source, table), made, None)
-            for source, table, made in _tables(data, graph, schema)
+            Columns(table.shape[1], info.names, info.made, fit_scale(table, scaling))
+            for table, info in zip(_as_tuple(graph.x), graph.tables, strict=True)
         ]
-        columns = [
-            replace(known, scale=fit_scale(table, scaling))
-            for known, table in zip(columns, _as_tuple(graph.x), strict=True)
-        ]
-        found = cls(level, schema, columns, graph.num_nodes)
+        found = cls(graph.level, schema, columns, graph.num_nodes)
         return found, found._scaled(graph)
 
     def apply(self, data: Any) -> Graph:
@@ -100,43 +90,27 @@ class Preparation:
         Raises:
             InputError: if it has not.
         """
-        level = level_of(data)
-        if level != self.level:
-            raise InputError(
-                f"the model was trained on {DESCRIBED[self.level]}, this is "
-                f"{DESCRIBED[level]}"
-            )
-        self._check_made(data)
+        made = tuple(known.made for known in self.columns)
         graph = as_graph(
-            data, structural_columns=self.columns[0].count, schema=self.schema
+            data,
+            structural_columns=self.columns[0].count,
+            expected=Expected(self.level, made, self.schema),
         )
-        spectral = level == "node" and self.columns[0].made
+        spectral = self.level == "node" and made[0]
         if spectral and graph.num_nodes != self.num_nodes:
             logger.warning(
                 "the features are structural and this is another graph: its spectral "
                 "coordinates need not agree with those of training"
             )
-        tables = [
-            _as_trained(table, _names(source, table), known)
-            for (source, table, _), known in zip(
-                _tables(data, graph, self.schema), self.columns, strict=True
+        tables = tuple(
+            _as_trained(table, info.names, known)
+            for table, info, known in zip(
+                _as_tuple(graph.x), graph.tables, self.columns, strict=True
             )
-        ]
-        x = tuple(tables) if level == "hetero" else tables[0]
-        return self._scaled(replace(graph, x=x))
-
-    def _check_made(self, data: Any) -> None:
-        for source, known in zip(
-            _sources(data, self.schema), self.columns, strict=True
-        ):
-            if source is None:
-                continue
-            has_features = getattr(source, "x", None) is not None
-            if has_features == known.made:
-                raise InputError(
-                    f"the model was trained {'without' if known.made else 'with'} node "
-                    f"features, this graph is {'with' if has_features else 'without'}"
-                )
+        )
+        info = tuple(TableInfo(known.made, known.names) for known in self.columns)
+        x = tables if self.level == "hetero" else tables[0]
+        return self._scaled(replace(graph, x=x, tables=info))
 
     def _scaled(self, graph: Graph) -> Graph:
         """Scale the columns, also those still to be made from other edges."""
@@ -199,38 +173,6 @@ class Preparation:
 
 def _as_tuple(x: Any) -> tuple[Features, ...]:
     return x if isinstance(x, tuple) else (x,)
-
-
-def _sources(data: Any, schema: Schema | None) -> list[Any]:
-    """Return what holds each table: the data, its first graph, or its node types."""
-    if schema is not None:
-        known = set(data.node_types)
-        return [data[kind] if kind in known else None for kind in schema.types]
-    return [data[0]] if level_of(data) == "graph" else [data]
-
-
-def _tables(
-    data: Any, graph: Graph, schema: Schema | None
-) -> list[tuple[Any, Features, bool]]:
-    """Return per table of features what holds it, the table, and whether it is made."""
-    return [
-        (source, table, getattr(source, "x", None) is None)
-        for source, table in zip(
-            _sources(data, schema), _as_tuple(graph.x), strict=True
-        )
-    ]
-
-
-def _names(source: Any, table: Features) -> list[str] | None:
-    names = getattr(source, "feature_names", None)
-    if names is None:
-        return None
-    if len(names) != table.shape[1]:
-        raise InputError(
-            f"feature_names has {len(names)} names for {table.shape[1]} columns of x, "
-            f"expected one each"
-        )
-    return [str(name) for name in names]
 
 
 def _as_trained(x: Features, names: list[str] | None, known: Columns) -> Features:
