@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from dsgrl.augment.threshold import RowMean
 from dsgrl.graph import Adjacency, Pattern
 from dsgrl.typing import NormalizationName
 
@@ -55,21 +56,21 @@ class AboveMean(Adjacency):
         flat = h.flatten(1)
         blocks = [
             checkpoint(
-                _apply_rows, rows, mean, graph, flat[low:high], use_reentrant=False
+                _apply_rows, graph, mean, rows, flat[low:high], use_reentrant=False
             )
-            for rows, mean, graph, (low, high) in self._blocks()
+            for graph, mean, rows, (low, high) in self._blocks()
         ]
         return torch.cat(blocks).view(h.shape) if blocks else torch.zeros_like(h)
 
     def materialize(self) -> Adjacency:
         """Hold all edges as an ordinary graph, to look at (about N^2 / 2 of them)."""
         columns, values, counts = [], [], []
-        for rows, mean, graph, (low, _) in self._blocks():
-            weight = _weights(rows, mean, graph)
+        for graph, mean, rows, (low, _) in self._blocks():
+            weight = _weights(graph, mean, rows)
             row, column = weight.nonzero(as_tuple=True)
             columns.append(column + low)
             values.append(weight[row, column])
-            counts.append(torch.bincount(row, minlength=rows.size(0)))
+            counts.append(torch.bincount(row, minlength=weight.size(0)))
         if not counts:
             none = self.h.new_zeros(1, dtype=torch.long)
             return Adjacency(Pattern(none, none[:0], 0), self.h.new_zeros(0))
@@ -77,31 +78,27 @@ class AboveMean(Adjacency):
         pattern = Pattern(pointer, torch.cat(columns), self.h.size(0))
         return Adjacency(pattern, torch.cat(values))
 
-    def _blocks(self) -> list[tuple[Tensor, Tensor, Tensor, tuple[int, int]]]:
-        """Return blocks of rows, their means, all rows of their graph and its range."""
+    def _blocks(self) -> list[tuple[Tensor, RowMean, slice, tuple[int, int]]]:
+        """Return, per block, its graph's rows and their means, its rows, its range."""
         blocks = []
         for low, high in itertools.pairwise(self.bounds):
             if high > low:
                 graph = self.h[low:high]
-                # The mean over k of h_i . h_k is h_i . mean(h); as a threshold it has
-                # no gradient.
-                mean = (graph @ graph.mean(dim=0)).detach()
+                mean = RowMean(graph)
                 size = max(1, BLOCK_ELEMENTS // (high - low))
                 blocks += [
-                    (rows, means, graph, (low, high))
-                    for rows, means in zip(
-                        graph.split(size), mean.split(size), strict=True
-                    )
+                    (graph, mean, slice(start, start + size), (low, high))
+                    for start in range(0, high - low, size)
                 ]
         return blocks
 
 
-def _weights(rows: Tensor, mean: Tensor, h: Tensor) -> Tensor:
+def _weights(h: Tensor, mean: RowMean, rows: slice) -> Tensor:
     """Weights of a block of rows [block, N], each row summing to 1 (or empty)."""
-    similarity = rows @ h.t()
-    kept = F.relu(similarity) * (similarity > mean[:, None])
+    similarity = h[rows] @ h.t()
+    kept = F.relu(similarity) * mean.is_above(similarity, rows, slice(None))
     return kept / kept.sum(dim=1, keepdim=True).clamp_min(1e-12)
 
 
-def _apply_rows(rows: Tensor, mean: Tensor, h: Tensor, x: Tensor) -> Tensor:
-    return _weights(rows, mean, h) @ x
+def _apply_rows(h: Tensor, mean: RowMean, rows: slice, x: Tensor) -> Tensor:
+    return _weights(h, mean, rows) @ x

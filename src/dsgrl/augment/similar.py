@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from dsgrl.augment.nearest import nearest_by_hops, nearest_by_index
+from dsgrl.augment.threshold import RowMean
 from dsgrl.graph import Adjacency, Relations
 
 # Up to so many nodes all pairs are compared, whatever was asked for.
@@ -74,9 +75,14 @@ def _inside(adjacency: Any, bounds: list[int], low: int) -> Adjacency:
 
 
 def _exact(h: Tensor, count: int) -> Tensor:
-    """Compare every pair, a block of rows at a time."""
+    """Compare every pair, a block of rows at a time.
+
+    Of equal similarities around the k-th largest, `topk` keeps any: the same ones for
+    the same numbers, but no order of the nodes decides. A stable order would need a
+    full sort of every row, and would not help similarities that differ by rounding.
+    """
     num_nodes = h.size(0)
-    mean = h @ h.mean(dim=0)  # [N]: the mean over k of h_i . h_k, in linear time
+    mean = RowMean(h)
     found = []
     for rows in torch.arange(num_nodes, device=h.device).split(
         max(1, BLOCK_ELEMENTS // num_nodes)
@@ -88,7 +94,7 @@ def _exact(h: Tensor, count: int) -> Tensor:
 
 def _keep_above(h: Tensor, near: Tensor) -> Tensor:
     """Keep the pairs found among candidates that are above their row's mean [2, E]."""
-    mean = h @ h.mean(dim=0)
+    mean = RowMean(h)
     found = []
     size = max(1, BLOCK_ELEMENTS // (4 * near.size(1) * h.size(1)))
     for rows in torch.arange(h.size(0), device=h.device).split(size):
@@ -99,8 +105,8 @@ def _keep_above(h: Tensor, near: Tensor) -> Tensor:
     return torch.cat(found, dim=1)
 
 
-def _above(rows: Tensor, indices: Tensor, values: Tensor, mean: Tensor) -> Tensor:
+def _above(rows: Tensor, indices: Tensor, values: Tensor, mean: RowMean) -> Tensor:
     """Keep the pairs of a block above their row's mean [2, E]."""
-    above = values > mean[rows, None]
+    above = mean.is_above(values, rows, indices)
     row = rows[:, None].expand_as(indices)
     return torch.stack([indices[above], row[above]])
