@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Level = Literal["node", "graph", "hetero"]
 AugmentName = Literal["feature", "topology", "both"]
 SimilarityName = Literal["cosine", "inner"]
+EdgeWeightsName = Literal["normalized", "raw"]
 TopologyName = Literal["learned", "random", "knn_x", "knn_ax", "two_hop", "none"]
 CandidatesName = Literal["auto", "exact", "index", "hops"]
 EncoderName = Literal["gcn", "sage", "gin"]

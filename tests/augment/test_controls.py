@@ -233,6 +233,16 @@ def test_control__without_similarities_needs_a_limit(kind: TopologyName) -> None
     FixedTopology("knn_x", edges_per_node=None)
 
 
+@pytest.mark.parametrize("kind", ["random", "two_hop"])
+def test_raw__without_similarities_every_edge_weighs_one(kind: TopologyName) -> None:
+    graph = held("node")
+    raw = FixedTopology(kind, edges_per_node=K, weights="raw")(graph)
+    assert torch.equal(raw.value, torch.ones(raw.num_edges))
+    assert torch.equal(
+        raw.edge_index, FixedTopology(kind, edges_per_node=K)(graph).edge_index
+    )
+
+
 @levels
 def test_none__a_node_sees_its_own_features_only(level: str) -> None:
     graph = held(level)

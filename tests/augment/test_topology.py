@@ -10,6 +10,7 @@ from dsgrl.augment.similar import most_similar
 from dsgrl.estimator import DSGRL
 from dsgrl.graph import Adjacency, Graph, as_graph
 from dsgrl.methods import DSGRLMethod, build_dsgrl
+from dsgrl.typing import InputError
 from samples import LEVELS, make_data
 
 similarities = pytest.mark.parametrize("similarity", ["cosine", "inner"])
@@ -63,6 +64,49 @@ def test_topology__equals_the_dense_formula_values_and_gradients(
     )
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+@similarities
+@pytest.mark.parametrize("k", [1, 5, 60])
+def test_raw__equals_the_dense_formula_values_and_gradients(
+    similarity: str, k: int, community_graph: Data
+) -> None:
+    """Similarities as they are, where the formula keeps them."""
+    graph = as_graph(community_graph)
+    learner = augmenter(similarity=similarity, edges_per_node=k, weights="raw")
+    learned = learner(graph)
+    h = learner.represent(graph)
+    kept = dense_view(h, k) > 0
+    # Both kinds of weights have the same edges; a clamped one may be 0.
+    assert kept[learned.to_dense() > 0].all()
+    mask = torch.zeros(60, 60, dtype=torch.bool)
+    mask[tuple(learned.edge_index.flip(0))] = True
+    expected = torch.where(mask, h @ h.t(), 0.0)
+    torch.testing.assert_close(learned.to_dense(), expected, rtol=1e-5, atol=1e-5)
+    target = torch.randn(60, 60)
+    ours, theirs = (
+        torch.autograd.grad(
+            (view * target).sum(), list(learner.parameters()), allow_unused=True
+        )
+        for view in (learned.to_dense(), expected)
+    )
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_weights__change_nothing_else(community_graph: Data) -> None:
+    graph = as_graph(community_graph)
+    raw, normalized = augmenter(weights="raw"), augmenter(weights="normalized")
+    raw.load_state_dict(normalized.state_dict())
+    one, other = raw(graph), normalized(graph)
+    assert torch.equal(one.edge_index, other.edge_index)
+    clamped = one.with_value(one.value.clamp_min(0))
+    torch.testing.assert_close(clamped.normalized("mean").value, other.value)
+
+
+def test_weights__of_another_name_are_refused() -> None:
+    with pytest.raises(InputError, match=r"weights='softmax': expected .*'raw'"):
+        augmenter(weights="softmax")
 
 
 @similarities

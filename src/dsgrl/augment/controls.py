@@ -29,7 +29,7 @@ class FixedTopology(Topology):
 
     Args:
         kind: "random", "knn_x", "knn_ax", "two_hop" or "none".
-        **options: see `Topology`.
+        **options: see `Topology`. Without similarities a raw weight is 1.
 
     Raises:
         InputError: if nothing limits the edges of a kind without similarities.
@@ -60,7 +60,8 @@ class FixedTopology(Topology):
             return super()._connect(graph, h)
         pattern = self._look_up(graph, h)
         weight = torch.ones(pattern.col.numel(), device=h.device)
-        return Adjacency(pattern, weight).normalized("mean")
+        made = Adjacency(pattern, weight)
+        return made if self.weights == "raw" else made.normalized("mean")
 
     def represent(self, graph: Graph) -> Tensor:
         """Return the features, or the mean of the neighbours', rows of unit length."""

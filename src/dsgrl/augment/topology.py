@@ -1,11 +1,15 @@
 r"""Learned topology: A' = g(H, H) from the K-hop representation H = h(A, X).
 
 A pair (i, j) is an edge of the learned graph if its similarity is above the mean of
-row i and among the k largest of that row. Its weight is the similarity divided by the
-row's sum, so that gradients reach every parameter of h through the weights:
+row i and among the k largest of that row:
 
 .. math:: a'_{ij} = g(h_i, h_j) \quad \text{if} \quad
           g(h_i, h_j) > \frac{1}{N} \sum_k g(h_i, h_k) = g(h_i, \bar h)
+
+By default negative weights are 0 and every row is divided by its sum. Gradients reach
+every parameter of h through the weights. The paper's A' itself is `weights="raw"`,
+`edges_per_node=None`, `symmetric=False`, `similarity="inner"`; as any graph, it is
+normalised by the encoder.
 
 Which pairs are edges is found in blocks of rows: memory O(N k + block N), never
 N x N; or, for large graphs, among candidates (`nearest.py`). While training the
@@ -14,7 +18,7 @@ every step. Edges never leave their graph (many graphs) or node type (several ty
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +28,7 @@ from dsgrl.augment.above_mean import AboveMean
 from dsgrl.augment.similar import Search, most_similar
 from dsgrl.encode import Encoder
 from dsgrl.graph import Adjacency, Graph, Pattern, Relations, Schema, dot_ends
-from dsgrl.typing import SimilarityName
+from dsgrl.typing import EdgeWeightsName, InputError, SimilarityName
 
 
 class Topology(nn.Module):
@@ -32,11 +36,15 @@ class Topology(nn.Module):
 
     Args:
         edges_per_node: the most edges kept per row; None keeps every pair above the
-            row's mean, as the paper's equation (for graphs where N^2 work is fine).
+            row's mean, as in the paper's equation (for graphs where N^2 work is fine).
         edge_multiplier: if given, as many edges per row as make up this multiple of
             the graph's own edges, instead of `edges_per_node`.
-        symmetric: take every pair both ways.
-        keep_edges: keep the original edges among the new ones.
+        symmetric: take every pair both ways: with `edges_per_node=None`, a pair above
+            the mean of either row.
+        keep_edges: keep the original edges among the new ones, weighted like them.
+        weights: "normalized" (similarities without the negative ones, divided by the
+            row's sum) or "raw" (the similarities). Raw sums of a row may be negative:
+            the "gcn" normalisation leaves such a node out, its own features included.
         refresh: training steps between two look-ups of the pairs.
         search: how pairs are found: "exact", or among candidates by "index" or "hops".
 
@@ -53,21 +61,27 @@ class Topology(nn.Module):
         edge_multiplier: float | None = None,
         symmetric: bool = True,
         keep_edges: bool = False,
+        weights: EdgeWeightsName = "normalized",
         refresh: int = 5,
         search: Search = "exact",
     ) -> None:
         super().__init__()
+        if weights not in get_args(EdgeWeightsName):
+            raise InputError(
+                f"weights={weights!r}: expected 'normalized' or 'raw' edge weights"
+            )
         self.edges_per_node = edges_per_node
         self.edge_multiplier = edge_multiplier
         self.symmetric = symmetric
         self.keep_edges = keep_edges
+        self.weights: EdgeWeightsName = weights
         self.refresh = refresh
         self.search = search
         self._steps = 0
         self._known: tuple[Any, Pattern] | None = None
 
     def forward(self, graph: Graph) -> Adjacency | Relations:
-        """Return the new graph A' [N, N], its rows summing to 1.
+        """Return the new graph A' [N, N]; normalised weights sum to 1 in every row.
 
         For several types of nodes its blocks take the place of each type's relations
         to itself; relations between types stay.
@@ -84,9 +98,28 @@ class Topology(nn.Module):
 
     def _connect(self, graph: Graph, h: Tensor) -> Adjacency:
         if self.edges_per_node is None and self.edge_multiplier is None:
-            return AboveMean(h, graph.bounds)
+            return self._connect_all(graph, h)
         pattern = self._pattern(graph, h.detach())
-        return Adjacency(pattern, F.relu(dot_ends(pattern, h))).normalized("mean")
+        similarity = dot_ends(pattern, h)
+        if self.weights == "raw":
+            return Adjacency(pattern, similarity)
+        return Adjacency(pattern, F.relu(similarity)).normalized("mean")
+
+    def _connect_all(self, graph: Graph, h: Tensor) -> Adjacency:
+        """Connect every pair above its row's mean."""
+        kept = None
+        if self.keep_edges:
+            pairs = _inner_edges(graph)
+            if self.symmetric:
+                pairs = torch.cat([pairs, pairs.flip(0)], dim=1)
+            kept = Adjacency.from_edge_index(pairs, num_nodes=graph.num_nodes)
+        return AboveMean(
+            h,
+            graph.bounds,
+            weights=self.weights,
+            symmetric=self.symmetric,
+            kept=kept,
+        )
 
     def _pattern(self, graph: Graph, h: Tensor) -> Pattern:
         """Look up the edges; while training only every few steps."""

@@ -237,7 +237,7 @@ def propagate(adjacency: Adjacency, h: Tensor) -> Tensor:
     return adjacency.multiply(h)
 
 
-def _inverse_or_zero(degree: Tensor, power: float) -> Tensor:
+def inverse_or_zero(degree: Tensor, power: float) -> Tensor:
     """Return degree ** -power, and 0 for nodes without weight."""
     has_weight = degree > 0
     # Masked before the power, too: the gradient of 0 ** -power is not a number.
@@ -266,18 +266,18 @@ def _normalize_gcn(adjacency: Adjacency) -> Adjacency:
     cols = adjacency.shape[1]
     if not adjacency.bipartite:
         adjacency = _add_missing_self_loops(adjacency)
-        into = outof = _inverse_or_zero(_row_sums(adjacency), 0.5)
+        into = outof = inverse_or_zero(_row_sums(adjacency), 0.5)
     else:
-        into = _inverse_or_zero(_row_sums(adjacency), 0.5)
+        into = inverse_or_zero(_row_sums(adjacency), 0.5)
         sums = adjacency.value.new_zeros(cols)
         sums = sums.index_add(0, adjacency.pattern.col, adjacency.value)
-        outof = _inverse_or_zero(sums, 0.5)
+        outof = inverse_or_zero(sums, 0.5)
     scale = into[adjacency.pattern.row] * outof[adjacency.pattern.col]
     return adjacency.with_value(adjacency.value * scale)
 
 
 def _normalize_mean(adjacency: Adjacency) -> Adjacency:
-    scale = _inverse_or_zero(_row_sums(adjacency), 1.0)[adjacency.pattern.row]
+    scale = inverse_or_zero(_row_sums(adjacency), 1.0)[adjacency.pattern.row]
     return adjacency.with_value(adjacency.value * scale)
 
 
