@@ -16,7 +16,7 @@ KINDS = ("film", "person", "tag")
 def make_graph(num_nodes: int, generator: torch.Generator, columns: int = 4) -> Data:
     """Give a ring with chords, both ways, and a feature that is not like any other."""
     node = torch.arange(num_nodes)
-    chords = torch.randint(num_nodes, (2, num_nodes), generator=generator)
+    chords = torch.randint(max(num_nodes, 1), (2, num_nodes), generator=generator)
     ring = torch.stack([node, (node + 1) % num_nodes])
     edge_index = to_undirected(torch.cat([ring, chords], dim=1), num_nodes=num_nodes)
     return Data(

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,70 @@ def test_control__does_not_depend_on_the_other_graphs(kind: TopologyName) -> Non
             as_graph(graphs[number : number + 1])
         )
         torch.testing.assert_close(alone.to_dense(), block.to_dense())
+
+
+@kinds
+@pytest.mark.parametrize("at_once", [1, 60, 10**9])
+@pytest.mark.parametrize("training", [True, False])
+def test_control__batches_have_the_edges_they_have_alone(
+    kind: TopologyName, at_once: int, training: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dsgrl.augment.controls.MADE_AT_ONCE", at_once)
+    whole = as_graph(make_graphs((9, 5, 12, 0, 7, 6, 10, 1)))
+    control = FixedTopology(kind, edges_per_node=K).train(training)
+    for _ in range(3):
+        for numbers in torch.randperm(8).split(3):
+            batch = whole.take(numbers)
+            alone = FixedTopology(kind, edges_per_node=K)(replace(batch, origin=None))
+            found = control(batch)
+            assert found.shape == alone.shape
+            assert torch.equal(found.edge_index, alone.edge_index)
+            assert torch.equal(found.value, alone.value)
+
+
+@pytest.mark.parametrize("kind", ["random", "knn_x", "knn_ax", "two_hop"])
+@pytest.mark.parametrize("at_once", [1, 60, 10**9])
+def test_control__every_graph_is_made_once(
+    kind: TopologyName, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dsgrl.augment.controls.MADE_AT_ONCE", at_once)
+    whole = as_graph(make_graphs((9, 5, 12, 0, 7, 6, 10, 1)))
+    control = FixedTopology(kind, edges_per_node=K)
+    made: list[int] = []
+    find = control.find_pairs
+
+    def count(graph: Graph, h: Tensor) -> Tensor:
+        made.extend(graph.ptr.diff().tolist())  # type: ignore[union-attr]
+        return find(graph, h)
+
+    monkeypatch.setattr(control, "find_pairs", count)
+    for _ in range(4):
+        for numbers in torch.randperm(8).split(3):
+            control(whole.take(numbers))
+    assert made == [9, 5, 12, 0, 7, 6, 10, 1]
+    control.eval()(whole.take(torch.tensor([2, 1])))
+    assert len(made) == 8
+
+
+def test_control__evaluation_of_other_graphs_forgets_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole, other = as_graph(make_graphs()), as_graph(make_graphs(seed=1))
+    control = FixedTopology("knn_x", edges_per_node=K)
+    control(whole.take(torch.tensor([0, 1])))
+    monkeypatch.setattr(control, "find_pairs", None)
+    with pytest.raises(TypeError):
+        control.eval()(other.take(torch.tensor([0, 1])))
+    control.train()(whole.take(torch.tensor([3, 1])))
+
+
+def test_control__all_pairs_of_a_batch() -> None:
+    whole = as_graph(make_graphs())
+    numbers = torch.tensor([3, 0])
+    control = FixedTopology("knn_x", edges_per_node=None)
+    found = control(whole.take(numbers)).materialize()
+    alone = control(replace(whole.take(numbers), origin=None)).materialize()
+    assert torch.equal(found.edge_index, alone.edge_index)
 
 
 @pytest.mark.parametrize("kind", ["knn_x", "knn_ax"])

@@ -199,3 +199,24 @@ def test_from_edge_index__sorted_edges_are_held_as_any_others(
     again = Adjacency.from_edge_index(edges[:, moved], weight[moved], num_nodes=shape)
     assert torch.equal(again.edge_index, held.edge_index)
     assert torch.equal(again.value, held.value)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 5), min_size=1, max_size=5),
+    seed=st.integers(0, 99),
+)
+def test_block_diagonal__undoes_diagonal_blocks(sizes: list[int], seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    blocks = []
+    for size in sizes:
+        edges = torch.randint(max(size, 1), (2, 2 * size), generator=generator)
+        weight = torch.rand(2 * size, generator=generator)
+        blocks.append(Adjacency.from_edge_index(edges, weight, num_nodes=size))
+    whole = Adjacency.block_diagonal(blocks)
+    expected = torch.block_diag(*(block.to_dense() for block in blocks))
+    assert torch.equal(whole.to_dense(), expected.view(whole.shape))
+    bounds = torch.tensor([0, *sizes]).cumsum(0).tolist()
+    for one, other in zip(whole.diagonal_blocks(bounds), blocks, strict=True):
+        assert torch.equal(one.edge_index, other.edge_index)
+        assert torch.equal(one.value, other.value)

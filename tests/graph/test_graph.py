@@ -1,3 +1,6 @@
+import gc
+import pickle
+import weakref
 from typing import Any
 
 import pytest
@@ -9,7 +12,9 @@ from torch.utils.data import Subset
 from torch_geometric.data import Data
 from torch_geometric.datasets import FakeDataset, FakeHeteroDataset
 
+from dsgrl.augment import Perturbation
 from dsgrl.graph import Adjacency, Graph, as_graph
+from dsgrl.graph.graph import take_blocks
 from dsgrl.graph.inputs import level_of
 from dsgrl.typing import InputError
 from samples import make_data, make_graphs, make_hetero
@@ -36,7 +41,7 @@ def dense(x: Tensor | Adjacency) -> Tensor:
     return x.to_dense() if isinstance(x, Adjacency) else x
 
 
-def assert_same_graph(one: Graph, other: Graph) -> None:
+def assert_same_graph(one: Graph, other: Graph, *, attr: bool = True) -> None:
     assert one.bounds == other.bounds
     torch.testing.assert_close(dense(one.x), dense(other.x), rtol=0, atol=0)
     mine, theirs = one.adjacency, other.adjacency
@@ -45,9 +50,9 @@ def assert_same_graph(one: Graph, other: Graph) -> None:
     for found, wanted in (
         (mine.edge_index, theirs.edge_index),
         (mine.value, theirs.value),
-        (mine.attr, theirs.attr),
     ):
         assert torch.equal(found, wanted)
+    assert not attr or torch.equal(mine.attr, theirs.attr)
 
 
 @settings(max_examples=40, deadline=None)
@@ -72,6 +77,62 @@ def test_take__equals_holding_the_chosen_graphs_alone(
         assert_same_graph(taken, alone)
     else:
         assert taken.bounds == alone.bounds
+
+
+def test_take__remembers_what_it_took() -> None:
+    whole = as_graph(make_graphs((4, 5, 3, 6)))
+    assert whole.origin is None
+    batch = whole.take(torch.tensor([3, 0, 1]))
+    assert batch.origin is not None
+    assert batch.origin.whole is whole
+    assert batch.origin.numbers.tolist() == [3, 0, 1]
+    # Some of some of them are some of the same whole.
+    less = batch.take(torch.tensor([2, 0]))
+    assert less.origin is not None
+    assert less.origin.whole is whole
+    assert less.origin.numbers.tolist() == [1, 3]
+    assert_same_graph(less, whole.take(torch.tensor([1, 3])), attr=False)
+
+
+def test_take__other_edges_are_no_part_of_the_whole() -> None:
+    batch = as_graph(make_graphs((4, 5, 3))).take(torch.tensor([1, 0]))
+    assert batch.to(batch.adjacency.device).origin is batch.origin
+    cut = batch.adjacency.select(batch.adjacency.value < 0)
+    assert batch.with_adjacency(cut).origin is None
+    torch.manual_seed(0)
+    assert Perturbation(edge_drop=0.5)(batch).origin is None
+    assert Perturbation(feature_drop=0.5)(batch).origin is batch.origin
+
+
+def test_graph__pickles_a_batch_without_the_whole() -> None:
+    whole = as_graph(make_graphs((400, 5, 3)))
+    batch = whole.take(torch.tensor([2, 1]))
+    stored = pickle.dumps(batch)
+    assert len(stored) < len(pickle.dumps(whole)) / 5
+    again = pickle.loads(stored)
+    assert again.origin is None
+    assert_same_graph(again, batch, attr=False)
+    assert_same_graph(pickle.loads(pickle.dumps(whole)), whole, attr=False)
+
+
+def test_take__does_not_keep_the_whole_alive() -> None:
+    """Nothing but the batch itself holds the graphs it was taken from."""
+    whole = as_graph(make_graphs((4, 5, 3)))
+    edges = weakref.ref(whole.adjacency)
+    batch = whole.take(torch.tensor([2, 1]))
+    del whole, batch
+    gc.collect()
+    assert edges() is None
+
+
+def test_take_blocks__equals_taking_the_graphs() -> None:
+    whole = as_graph(make_graphs((4, 5, 3, 6)))
+    numbers = torch.tensor([3, 0, 3])
+    assert whole.ptr is not None
+    found = take_blocks(whole.adjacency, whole.ptr, numbers)
+    expected = whole.take(numbers).adjacency
+    assert torch.equal(found.edge_index, expected.edge_index)
+    assert torch.equal(found.value, expected.value)
 
 
 def test_take__of_node_less_graphs_alone_is_empty() -> None:

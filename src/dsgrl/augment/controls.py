@@ -20,8 +20,12 @@ from torch import Tensor
 
 from dsgrl.augment.topology import Topology
 from dsgrl.augment.walks import two_hop_pairs
-from dsgrl.graph import Adjacency, Features, Graph, Relations, propagate
+from dsgrl.graph import Adjacency, Features, Graph, Pattern, Relations, propagate
+from dsgrl.graph.graph import take_blocks
 from dsgrl.typing import InputError, TopologyName
+
+# Nodes and edges whose second graph is made at once.
+MADE_AT_ONCE = 1 << 18
 
 
 class FixedTopology(Topology):
@@ -37,8 +41,10 @@ class FixedTopology(Topology):
 
     def __init__(self, kind: TopologyName, **options: Any) -> None:
         super().__init__(**options)
-        limited = self.edges_per_node is not None or self.edge_multiplier is not None
-        if not limited and kind in ("random", "two_hop"):
+        self._limited = (
+            self.edges_per_node is not None or self.edge_multiplier is not None
+        )
+        if not self._limited and kind in ("random", "two_hop"):
             raise InputError(
                 f"topology={kind!r} with edges_per_node=None: expected a whole number, "
                 f"there are no similarities to be above the mean of (or name "
@@ -50,10 +56,42 @@ class FixedTopology(Topology):
 
     @torch.no_grad()
     def forward(self, graph: Graph) -> Adjacency | Relations:
-        """Return the graph A' [N, N]; made once, as it does not change."""
-        if self._made is None or self._made[0] is not graph.adjacency:
-            self._made = (graph.adjacency, super().forward(graph))
-        return self._made[1]
+        """Return the graph A' [N, N]; made once, as it does not change.
+
+        While training it is made for all graphs that a batch is taken from, and the
+        batch's blocks are taken from it.
+        """
+        all_pairs = self.compares and not self._limited
+        if graph.origin is None or all_pairs:
+            if self._made is None or self._made[0] is not graph.adjacency:
+                self._made = (graph.adjacency, super().forward(graph))
+            return self._made[1]
+        whole, numbers = graph.origin
+        if self._made is None or self._made[0] is not whole.adjacency:
+            if not self.training:
+                # Embedded once: not worth holding the second graph of all.
+                return super().forward(graph)
+            self._made = (whole.adjacency, self._make_all(whole))
+        made = self._made[1]
+        assert isinstance(made, Adjacency)
+        assert whole.ptr is not None
+        return take_blocks(made, whole.ptr, numbers)
+
+    def _make_all(self, whole: Graph) -> Adjacency:
+        """Make the second graphs of many, a few at a time."""
+        assert whole.ptr is not None
+        entries = (whole.ptr + whole.adjacency.pattern.rowptr[whole.ptr]).long()
+        part = (entries[1:] - 1).clamp_min(0) // MADE_AT_ONCE
+        counts = torch.unique_consecutive(part, return_counts=True)[1]
+        numbers = torch.arange(whole.num_graphs, device=whole.ptr.device)
+        blocks = []
+        for some in numbers.split(counts.tolist()):
+            batch = whole.take(some)
+            blocks.append(self._connect(batch, self.represent(batch)))
+        return Adjacency.block_diagonal(blocks)
+
+    def _pattern(self, graph: Graph, h: Tensor) -> Pattern:
+        return self._look_up(graph, h)
 
     def _connect(self, graph: Graph, h: Tensor) -> Adjacency:
         if self.compares:

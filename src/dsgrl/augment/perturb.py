@@ -42,9 +42,8 @@ class Perturbation(nn.Module):
         if not self.training:
             return batch
         if self.drops_edges:
-            batch = replace(
-                batch, adjacency=drop_edges(batch.adjacency, self.edge_drop)
-            )
+            weakened = drop_edges(batch.adjacency, self.edge_drop)
+            batch = replace(batch, adjacency=weakened, origin=None)
         if self.feature_drop:
             batch = replace(batch, x=_each(batch.x, drop_features, self.feature_drop))
         if self.feature_mask:

@@ -13,22 +13,27 @@ normalised by the encoder.
 
 Which pairs are edges is found in blocks of rows: memory O(N k + block N), never
 N x N; or, for large graphs, among candidates (`nearest.py`). While training the
-pairs are looked up anew every few steps; their weights are computed, and learn, in
-every step. Edges never leave their graph (many graphs) or node type (several types).
+pairs of a graph are looked up anew every few visits (`known.py`); their weights are
+computed, and learn, in every step. Edges never leave their graph (many graphs) or node
+type (several types).
 """
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dsgrl.augment.above_mean import AboveMean
+from dsgrl.augment.known import KnownPairs
 from dsgrl.augment.similar import Search, most_similar
 from dsgrl.encode import Encoder
 from dsgrl.graph import Adjacency, Graph, Pattern, Relations, Schema, dot_ends
 from dsgrl.typing import EdgeWeightsName, InputError, SimilarityName
+
+# Steps between two look-ups of the pairs of a single graph.
+REFRESH = 5
 
 
 class Topology(nn.Module):
@@ -45,7 +50,8 @@ class Topology(nn.Module):
         weights: "normalized" (similarities without the negative ones, divided by the
             row's sum) or "raw" (the similarities). Raw sums of a row may be negative:
             the "gcn" normalisation leaves such a node out, its own features included.
-        refresh: training steps between two look-ups of the pairs.
+        refresh: training steps that visit a graph between two look-ups of its pairs;
+            "auto": 5 for one graph, 1 for many.
         search: how pairs are found: "exact", or among candidates by "index" or "hops".
 
     Attributes:
@@ -62,7 +68,7 @@ class Topology(nn.Module):
         symmetric: bool = True,
         keep_edges: bool = False,
         weights: EdgeWeightsName = "normalized",
-        refresh: int = 5,
+        refresh: int | Literal["auto"] = "auto",
         search: Search = "exact",
     ) -> None:
         super().__init__()
@@ -75,10 +81,9 @@ class Topology(nn.Module):
         self.symmetric = symmetric
         self.keep_edges = keep_edges
         self.weights: EdgeWeightsName = weights
-        self.refresh = refresh
+        self.refresh: int | Literal["auto"] = refresh
         self.search = search
-        self._steps = 0
-        self._known: tuple[Any, Pattern] | None = None
+        self._known = KnownPairs()
 
     def forward(self, graph: Graph) -> Adjacency | Relations:
         """Return the new graph A' [N, N]; normalised weights sum to 1 in every row.
@@ -95,6 +100,19 @@ class Topology(nn.Module):
     def represent(self, graph: Graph) -> Tensor:
         """Return H [N, D1]; similarities are inner products of its rows."""
         raise NotImplementedError
+
+    def training_state(self) -> dict[str, Tensor]:
+        """Return what a resumed training needs besides the weights.
+
+        Returns:
+            Visits of every graph [G], its number of known pairs [G], and the pairs of
+            all graphs [2, E].
+        """
+        return self._known.state()
+
+    def load_training_state(self, state: dict[str, Tensor]) -> None:
+        """Continue a training with the same data; see `training_state`."""
+        self._known.load(state)
 
     def _connect(self, graph: Graph, h: Tensor) -> Adjacency:
         if self.edges_per_node is None and self.edge_multiplier is None:
@@ -122,15 +140,13 @@ class Topology(nn.Module):
         )
 
     def _pattern(self, graph: Graph, h: Tensor) -> Pattern:
-        """Look up the edges; while training only every few steps."""
-        if not self.training:
+        """Look up the edges; while training only every few visits."""
+        refresh = self.refresh
+        if refresh == "auto":
+            refresh = REFRESH if graph.ptr is None else 1
+        if not self.training or refresh == 1:
             return self._look_up(graph, h)
-        stale = self._known is None or self._known[0] is not graph.adjacency
-        if stale or self._steps % self.refresh == 0:
-            self._known = (graph.adjacency, self._look_up(graph, h))
-        self._steps += 1
-        assert self._known is not None
-        return self._known[1]
+        return self._known.visit(graph, h, refresh, self._all_pairs)
 
     def find_pairs(self, graph: Graph, h: Tensor) -> Tensor:
         """Return the pairs to connect, as (similar node, row) [2, E]."""
@@ -150,6 +166,11 @@ class Topology(nn.Module):
         return [max(1, round(count)) for count in wanted.tolist()]
 
     def _look_up(self, graph: Graph, h: Tensor) -> Pattern:
+        pairs = self._all_pairs(graph, h)
+        return Adjacency.from_edge_index(pairs, num_nodes=graph.num_nodes).pattern
+
+    def _all_pairs(self, graph: Graph, h: Tensor) -> Tensor:
+        """Return the pairs with those that options add, by rising row [2, E]."""
         pairs = self.find_pairs(graph, h)
         if self.keep_edges:
             pairs = torch.cat([pairs, _inner_edges(graph)], dim=1)
@@ -158,8 +179,7 @@ class Topology(nn.Module):
         # Each pair once: one number per pair sorts faster than two.
         num_nodes = graph.num_nodes
         number = torch.unique(pairs[1] * num_nodes + pairs[0])
-        pairs = torch.stack([number % num_nodes, number // num_nodes])
-        return Adjacency.from_edge_index(pairs, num_nodes=num_nodes).pattern
+        return torch.stack([number % num_nodes, number // num_nodes])
 
 
 class TopologyAugmenter(Topology):

@@ -1,7 +1,7 @@
 """The one form in which every graph is held, and batches of many of them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -29,6 +29,18 @@ class TableInfo(NamedTuple):
     names: list[str] | None = None
 
 
+class Origin(NamedTuple):
+    """Where a batch is from.
+
+    Attributes:
+        whole: the set of graphs it was taken from.
+        numbers: the numbers of the graphs taken, in order [B].
+    """
+
+    whole: "Graph"
+    numbers: Tensor
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Graph:
     """A checked graph, ready for a method: one graph, many, or one of several types.
@@ -42,6 +54,8 @@ class Graph:
         ptr: for many graphs side by side, where each begins among the nodes, and N
             at the end [B + 1].
         tables: what is known of each table of features; empty if nothing is.
+        origin: for a batch, which graphs of which set it has. A graph with other edges
+            has none. It is not pickled.
     """
 
     x: Any
@@ -49,6 +63,13 @@ class Graph:
     make_features: Callable[[Any], Any] | None = None
     ptr: Tensor | None = None
     tables: tuple[TableInfo, ...] = ()
+    origin: Origin | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy without the set that a batch was taken from."""
+        return Graph, tuple(
+            getattr(self, each.name) for each in fields(self) if each.name != "origin"
+        )
 
     @property
     def level(self) -> Level:
@@ -98,12 +119,13 @@ class Graph:
 
     def to(self, device: torch.device) -> "Graph":
         """Return the graph on another device."""
-        x = self.x
+        x, adjacency = self.x, self.adjacency.to(device)
         return replace(
             self,
             x=tuple(t.to(device) for t in x) if isinstance(x, tuple) else x.to(device),
-            adjacency=self.adjacency.to(device),
+            adjacency=adjacency,
             ptr=None if self.ptr is None else self.ptr.to(device),
+            origin=self.origin if adjacency is self.adjacency else None,
         )
 
     def with_adjacency(self, adjacency: Adjacency | Relations) -> "Graph":
@@ -111,22 +133,43 @@ class Graph:
         x = self.x
         if self.make_features is not None:
             x = self.make_features(adjacency)
-        return replace(self, x=x, adjacency=adjacency).to(adjacency.device)
+        other = replace(self, x=x, adjacency=adjacency, origin=None)
+        return other.to(adjacency.device)
 
     def take(self, graphs: Tensor) -> "Graph":
         """Return some of many graphs, side by side, in the order given [B]."""
         assert self.ptr is not None
-        starts, sizes = self.ptr[graphs], self.ptr.diff()[graphs]
-        ptr = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
-        rows = _ranges(starts, sizes, ptr)
+        rows, shift, ptr = _rows_of(self.ptr, graphs)
         if isinstance(self.x, Adjacency):
             x: Features = _take_rows(self.x, rows, None)
         else:
             x = self.x[rows]
-        # A node's number among those taken is its old one less its graph's shift.
-        shift = (starts - ptr[:-1]).repeat_interleave(sizes)
         adjacency = _take_rows(self.adjacency, rows, shift)
-        return Graph(x, adjacency, self.make_features, ptr)
+        origin = Origin(self, graphs)
+        if self.origin is not None:
+            origin = Origin(self.origin.whole, self.origin.numbers[graphs])
+        return Graph(x, adjacency, self.make_features, ptr, self.tables, origin)
+
+
+def take_blocks(adjacency: Adjacency, ptr: Tensor, graphs: Tensor) -> Adjacency:
+    """Take diagonal blocks as `Graph.take` does.
+
+    Args:
+        adjacency: a block-diagonal matrix [N, N].
+        ptr: where each block begins, and N at the end.
+        graphs: the numbers of the blocks, in order [B].
+    """
+    rows, shift, _ = _rows_of(ptr, graphs)
+    return _take_rows(adjacency, rows, shift)
+
+
+def _rows_of(ptr: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the rows of some graphs, how far each moves [n], and the new ptr."""
+    starts, sizes = ptr[graphs], ptr.diff()[graphs]
+    taken = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
+    # A node's number among those taken is its old one less its graph's shift.
+    shift = (starts - taken[:-1]).repeat_interleave(sizes)
+    return _ranges(starts, sizes, taken), shift, taken
 
 
 def _ranges(starts: Tensor, sizes: Tensor, ptr: Tensor) -> Tensor:
