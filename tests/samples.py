@@ -8,6 +8,12 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.utils import to_undirected
 
+from dsgrl import DSGRL
+from dsgrl.bench.legacy import upgrade
+from dsgrl.bench.systems import typical_spec
+from dsgrl.graph import Spec
+from dsgrl.methods import METHODS, FitConfig, configure
+
 LEVELS = ("node", "graph", "hetero")
 AUGMENTS = ("feature", "topology", "both")
 KINDS = ("film", "person", "tag")
@@ -113,3 +119,31 @@ def weights_as_one_type(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def pairs_of(edge_index: Tensor) -> set[tuple[int, int]]:
     return {(a, b) for a, b in edge_index.t().tolist()}
+
+
+def make_model(level: Any = "node", **flat: Any) -> DSGRL:
+    """Make a `DSGRL` from flat names: `edge_drop` is that of the views."""
+    settings = upgrade("dsgrl", flat, level)
+    config = configure("dsgrl", settings, typical_spec(level))
+    return DSGRL(**config.values())
+
+
+def make_spec(in_channels: int = 12, num_nodes: int = 60) -> Spec:
+    """Describe one graph of nodes with features."""
+    return Spec(
+        level="node", in_channels=(in_channels,), num_nodes=num_nodes, largest=num_nodes
+    )
+
+
+def make_config(name: str, spec: Spec | None = None, **flat: Any) -> FitConfig:
+    """Make checked, resolved parameters of a method from flat names."""
+    spec = spec or make_spec()
+    config = configure(name, upgrade(name, flat, spec.level), spec)
+    config.check()
+    return config.resolved(spec)
+
+
+def build_method(name: str = "dsgrl", in_channels: int = 12, **flat: Any) -> Any:
+    """Build a method for nodes with so many feature columns."""
+    spec = make_spec(in_channels)
+    return METHODS[name].build(make_config(name, spec, **flat), spec)

@@ -16,15 +16,14 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
 from dsgrl import DSGRL
-from dsgrl.methods import build
-from dsgrl.train import DivergenceError
-from dsgrl.typing import FloatArray, InputError
+from dsgrl.typing import DivergenceError, FloatArray, InputError
+from samples import make_model
 
 SMALL: dict[str, Any] = {"out_channels": 4, "augment_channels": 6, "epochs": 3}
 
 
 def small(**changes: Any) -> DSGRL:
-    return DSGRL(**{**SMALL, **changes})
+    return make_model(**{**SMALL, **changes})
 
 
 @pytest.mark.parametrize(

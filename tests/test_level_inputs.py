@@ -15,7 +15,7 @@ from torch_geometric.nn import GCNConv, GINEConv
 
 from dsgrl import DSGRL
 from dsgrl.typing import HeteroView, InputError
-from samples import AUGMENTS, LEVELS, make_data, make_graphs, make_hetero
+from samples import AUGMENTS, LEVELS, make_data, make_graphs, make_hetero, make_model
 
 SMALL: dict[str, Any] = {"out_channels": 4, "augment_channels": 6, "epochs": 2}
 NONE = torch.empty(2, 0, dtype=torch.long)
@@ -24,7 +24,7 @@ augments = pytest.mark.parametrize("augment", AUGMENTS)
 
 
 def small(**changes: Any) -> DSGRL:
-    return DSGRL(**{**SMALL, **changes})
+    return make_model(**{**SMALL, **changes})
 
 
 def stacked(z: Any) -> Any:
@@ -183,7 +183,8 @@ def test_edge_attributes__learned_edges_have_zeros(augment: str) -> None:
 
 def test_edge_attributes__missing_in_unseen_data_are_zeros(tmp_path: Path) -> None:
     """Also for a loaded model, which has seen no graph yet."""
-    model = small(encoder=WithAttributes()).fit(attributed("graph"))
+    model = small(augment="feature", encoder=WithAttributes())
+    model.fit(attributed("graph"))
     model.save(tmp_path / "model")
     loaded = DSGRL.load(tmp_path / "model", encoder=WithAttributes())
     z = loaded.transform(make_data("graph"))

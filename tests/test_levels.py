@@ -12,8 +12,8 @@ from torch_geometric.data import Data
 
 from dsgrl import DSGRL
 from dsgrl.augment import FixedTopology, TopologyAugmenter
+from dsgrl.augment.views import PLAIN
 from dsgrl.graph import Graph, Relations
-from dsgrl.methods import PLAIN
 from dsgrl.typing import InputError
 from samples import (
     AUGMENTS,
@@ -21,6 +21,7 @@ from samples import (
     as_one_type,
     make_data,
     make_graphs,
+    make_model,
     pairs_of,
     permute,
     weights_as_one_type,
@@ -39,8 +40,8 @@ learned = pytest.mark.parametrize("augment", ["topology", "both"])
 NONE = torch.empty(2, 0, dtype=torch.long)
 
 
-def small(**changes: Any) -> DSGRL:
-    return DSGRL(**{**SMALL, **changes})
+def small(level: str = "node", **changes: Any) -> DSGRL:
+    return make_model(level, **{**SMALL, **changes})
 
 
 def stacked(z: Any) -> Any:
@@ -250,6 +251,8 @@ def test_hetero__one_type_and_relation_is_the_plain_model(
         "encoder": encoder,
         "edges_per_node": edges_per_node,
         "orthogonality_weight": 0.1,
+        "edge_drop": 0.0,
+        "feature_drop": 0.0,
         **PLAIN,
     }
     plain, graph = method_and_graph(data, **options)
@@ -378,7 +381,7 @@ def test_augment__by_default_features_where_nodes_have_none_of_their_own() -> No
     data = Data(edge_index=data.edge_index, num_nodes=data.num_nodes)
     model = DSGRL(epochs=0).fit(data)
     assert model.method_.features is not None
-    assert model.chosen_["augment"] == "feature"
+    assert model.chosen_["views"] == "learned_features"
 
 
 @pytest.mark.parametrize(
@@ -395,7 +398,7 @@ def test_augment__by_default_features_where_nodes_have_none_of_their_own() -> No
 def test_topology__is_learned_where_augment_says_so(
     level: str, own: str, named: dict[str, str], kind: type
 ) -> None:
-    model = DSGRL(epochs=0, **named).fit(make_data(level))
+    model = make_model(level, epochs=0, **named).fit(make_data(level))
     method = model.method_
     assert type(method.topology) is kind
     if kind is FixedTopology:
@@ -406,7 +409,7 @@ def test_topology__is_learned_where_augment_says_so(
 def test_topology__that_compares_nothing_is_not_told_of_a_missing_index(
     topology: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("dsgrl.train.memory.EXACT_PRODUCTS", 0)
+    monkeypatch.setattr("dsgrl.augment.search.EXACT_PRODUCTS", 0)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     small(augment="topology", topology=topology).fit(make_data("hetero"))
     assert ("faiss" in caplog.text) == (topology == "knn_x")

@@ -22,6 +22,7 @@ L          num_layers                 layers of the encoder
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -50,6 +51,10 @@ NormalizationName = Literal["gcn", "mean", "sum"]
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
+
+
+class DivergenceError(RuntimeError):
+    """The loss is no longer a finite number."""
 
 
 class InputError(ValueError):
@@ -101,6 +106,23 @@ class LossTerms:
         """The value to minimise."""
         values = list(self.terms.values())
         return sum(values[1:], start=values[0])
+
+    def numbers(self) -> dict[str, float]:
+        """Return the total, as `loss`, and every term as plain numbers."""
+        terms = {name: value.item() for name, value in self.terms.items()}
+        return {"loss": self.total.item(), **terms}
+
+    def backward(self) -> None:
+        """Compute the gradients of the total.
+
+        Raises:
+            DivergenceError: if it is not a finite number.
+        """
+        total = self.total
+        if not math.isfinite(total.item()):
+            terms = (f"{name} {value:.3g}" for name, value in self.numbers().items())
+            raise DivergenceError(", ".join(terms))
+        total.backward()
 
 
 class Split(NamedTuple):

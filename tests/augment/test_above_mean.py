@@ -9,12 +9,11 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.data import Data
 
-from dsgrl import DSGRL
 from dsgrl.augment import TopologyAugmenter
 from dsgrl.augment.above_mean import AboveMean
 from dsgrl.encode import Encoder
 from dsgrl.graph import Adjacency, Graph, Relations, as_graph, propagate
-from samples import LEVELS, make_data, make_hetero
+from samples import LEVELS, make_data, make_hetero, make_model
 
 
 def dense_formula(h: Tensor) -> Tensor:
@@ -318,8 +317,8 @@ def test_above_mean__goes_through_every_encoder(layer: str) -> None:
 def test_estimator__every_pair_above_the_mean(
     augment: str, community_graph: Data
 ) -> None:
-    model = DSGRL(
-        augment=augment,  # type: ignore[arg-type]
+    model = make_model(
+        augment=augment,
         edges_per_node=None,
         out_channels=4,
         augment_channels=6,
@@ -328,7 +327,7 @@ def test_estimator__every_pair_above_the_mean(
     z = model.fit_transform(community_graph)
     assert z.shape == (60, 8)
     _, view = model.views(community_graph)
-    limited = model.set_params(edges_per_node=5).fit(community_graph)
+    limited = model.set_params(views__edges_per_node=5).fit(community_graph)
     assert view.edge_index.size(1) > limited.views(community_graph)[1].edge_index.size(
         1
     )

@@ -8,13 +8,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from dsgrl import DSGRL
 from dsgrl.augment import FixedTopology
 from dsgrl.augment.walks import _thinned
 from dsgrl.graph import Adjacency, Graph, Relations, as_graph
 from dsgrl.graph.structural import to_scipy
 from dsgrl.typing import InputError, TopologyName
-from samples import LEVELS, make_data, make_graphs, pairs_of, permute
+from samples import LEVELS, make_data, make_graphs, make_model, pairs_of, permute
 
 KINDS: tuple[TopologyName, ...] = ("random", "knn_x", "knn_ax", "two_hop", "none")
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -319,7 +318,7 @@ def test_none__a_node_sees_its_own_features_only(level: str) -> None:
 
 def test_none__second_view_does_not_depend_on_other_nodes() -> None:
     data = make_data("node")
-    model = DSGRL(topology="none", out_channels=4, epochs=1, smoothing=0)
+    model = make_model(topology="none", out_channels=4, epochs=1, smoothing=0)
     before = model.fit_transform(data)
     data.x[1:] += 1.0
     after = model.transform(data)

@@ -1,4 +1,5 @@
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -7,11 +8,9 @@ from torch_geometric.data import Data
 
 from dsgrl.augment import TopologyAugmenter
 from dsgrl.augment.similar import most_similar
-from dsgrl.estimator import DSGRL
 from dsgrl.graph import Adjacency, Graph, as_graph
-from dsgrl.methods import DSGRLMethod, build_dsgrl
 from dsgrl.typing import InputError
-from samples import LEVELS, make_data
+from samples import LEVELS, build_method, make_data
 
 similarities = pytest.mark.parametrize("similarity", ["cosine", "inner"])
 
@@ -21,14 +20,10 @@ def augmenter(**changes: object) -> TopologyAugmenter:
     return TopologyAugmenter(12, 8, **options)  # type: ignore[arg-type]
 
 
-def method(augment: str) -> DSGRLMethod:
-    parameters = DSGRL(
-        augment=augment,  # type: ignore[arg-type]
-        out_channels=4,
-        augment_channels=8,
-        edges_per_node=5,
-    ).get_params(deep=False)
-    return build_dsgrl(parameters, 12)
+def method(augment: str) -> Any:
+    return build_method(
+        augment=augment, out_channels=4, augment_channels=8, edges_per_node=5
+    )
 
 
 def dense_view(h: Tensor, k: int) -> Tensor:

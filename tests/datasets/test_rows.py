@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch_geometric.data import Data, HeteroData
 
-from dsgrl import DSGRL, read_graph
+from dsgrl import read_graph
 from dsgrl.datasets.rows import Rows, collect_rows, tabulate_view
 from dsgrl.io.embeddings import write_embeddings, write_views
 from dsgrl.typing import HeteroView, View
-from samples import make_data, make_graphs, make_hetero, pairs_of
+from samples import make_data, make_graphs, make_hetero, make_model, pairs_of
 
 NUMBERS = [30, 4, 1]
 STRINGS = ["z", "007", "naïve"]
@@ -178,7 +178,7 @@ def test_write_views__can_be_read_again(
     (tmp_path / "edges.csv").write_text(edges)
     (tmp_path / "nodes.csv").write_text(nodes)
     data = read_graph(tmp_path / "edges.csv", tmp_path / "nodes.csv")
-    model = DSGRL(augment=augment, epochs=1, out_channels=2, augment_channels=3)  # type: ignore[arg-type]
+    model = make_model(augment=augment, epochs=1, out_channels=2, augment_channels=3)
     views = model.fit(data).views(data)
     write_views(tmp_path / "views", [tabulate_view(data, view) for view in views])
     for number, view in enumerate(views, start=1):
@@ -204,7 +204,7 @@ def test_write_views__can_be_read_again(
 @pytest.mark.parametrize("level", ["graph", "hetero"])
 def test_collect_rows__fits_what_the_estimator_gives(level: str) -> None:
     data = make_data(level)
-    model = DSGRL(epochs=0, out_channels=2, augment_channels=3)
+    model = make_model(epochs=0, out_channels=2, augment_channels=3)
     rows = collect_rows(data, model.fit_transform(data))
     assert len(rows.ids) == len(rows.z) == (8 if level == "graph" else 38)
     if level == "hetero":

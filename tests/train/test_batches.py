@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch_geometric.data import Data
 
-from dsgrl import DSGRL
 from dsgrl.graph import Graph, as_graph
+from dsgrl.graph.batches import shuffled_batches
 from dsgrl.methods.base import Method
-from dsgrl.train.batches import embed_all, shuffled_batches
-from samples import AUGMENTS, make_data, make_graphs
+from dsgrl.train.batches import embed_all
+from samples import AUGMENTS, make_data, make_graphs, make_model
 
 
 class CountNodes(Method):
@@ -96,7 +96,7 @@ def test_embed_all__does_not_depend_on_how_many_at_once(
     augment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graphs = make_graphs()
-    model = DSGRL(augment=augment, epochs=2, out_channels=4, augment_channels=6)  # type: ignore[arg-type]
+    model = make_model(augment=augment, epochs=2, out_channels=4, augment_channels=6)
     z = model.fit_transform(graphs)
     monkeypatch.setattr("dsgrl.train.batches.EMBED_ELEMENTS", 60)
     np.testing.assert_allclose(model.transform(graphs), z, rtol=1e-4, atol=1e-5)

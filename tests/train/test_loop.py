@@ -1,6 +1,6 @@
 import logging
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -8,36 +8,42 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from dsgrl.graph import Graph, as_graph
-from dsgrl.methods import Method
-from dsgrl.train import DivergenceError, TrainConfig, seeded, train
+from dsgrl.methods import FitConfig, Method, StopByLinks
+from dsgrl.train import seeded, train
 from dsgrl.train.diagnostics import is_collapsed, measure_health
-from dsgrl.train.loop import pick_decay
-from dsgrl.typing import LossTerms
+from dsgrl.typing import DivergenceError, LossTerms
+from samples import make_spec
+
+
+def config(**changes: Any) -> Any:
+    names = ("max_epochs", "patience", "tolerance", "check_every", "holdout")
+    stop = {name: changes.pop(name) for name in names if name in changes}
+    if stop:
+        changes["epochs"] = StopByLinks(**stop)
+    return FitConfig(**changes).resolved(make_spec())
 
 
 class Drifting(Method):
     """Starts with a perfect embedding and walks away from it, a step per epoch."""
 
     levels: ClassVar = frozenset({"node"})
-    search_space: ClassVar = {}
 
     def __init__(self, start: Tensor, away: Tensor) -> None:
         super().__init__()
-        self.step = nn.Parameter(torch.zeros(()))
+        self.walked = nn.Parameter(torch.zeros(()))
         self.start, self.away = start, away
 
     def training_loss(self, batch: Graph) -> LossTerms:
-        return LossTerms({"drift": -self.step}, z=self.embed(batch).detach())
+        return LossTerms({"drift": -self.walked}, z=self.embed(batch).detach())
 
     def embed(self, batch: Graph) -> Tensor:
-        return self.start + self.step * self.away
+        return self.start + self.walked * self.away
 
 
 class Breaking(Method):
     """Its loss is no number from the third epoch on."""
 
     levels: ClassVar = frozenset({"node"})
-    search_space: ClassVar = {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,11 +71,11 @@ def test_train_auto__keeps_the_untrained_state_if_training_hurts(
     community_graph: Data,
 ) -> None:
     method = drifting(community_graph, towards=False)
-    config = TrainConfig(lr=0.5, patience=20, holdout=0.3)
-    history, epoch = train(method, as_graph(community_graph), config)
+    chosen = config(lr=0.5, patience=20, holdout=0.3)
+    history, epoch = train(method, as_graph(community_graph), chosen)
     assert epoch == 0
-    assert method.step.item() == 0
-    assert history[-1]["epoch"] < config.max_epochs
+    assert method.walked.item() == 0
+    assert history[-1]["epoch"] < chosen.epochs.max_epochs
     assert not method.training
 
 
@@ -77,8 +83,8 @@ class Dipping(Drifting):
     """Gets much worse at first, and then slowly better than it ever was."""
 
     def embed(self, batch: Graph) -> Tensor:
-        share = (self.step - 30).clamp_min(0) / 100
-        bad = (self.step / 5).clamp_max(1)
+        share = (self.walked - 30).clamp_min(0) / 100
+        bad = (self.walked / 5).clamp_max(1)
         return (1 - bad) * self.start + bad * self.away[0] + share * self.away[1]
 
 
@@ -90,24 +96,24 @@ def test_train_auto__waits_for_a_model_that_first_gets_worse(
     noise = torch.randn(2, 60, 3)
     method = Dipping(good + 4 * noise[0], torch.stack([noise[1], good]))
     # A constant gradient: Adam takes a step of 1 per epoch.
-    config = TrainConfig(lr=1.0, patience=45, max_epochs=120, holdout=0.3)
-    history, epoch = train(method, as_graph(community_graph), config)
+    chosen = config(lr=1.0, patience=45, max_epochs=120, holdout=0.3)
+    history, epoch = train(method, as_graph(community_graph), chosen)
     scores = {row["epoch"]: row["link_auc"] for row in history if "link_auc" in row}
     assert max(scores[e] for e in scores if 0 < e <= 45) < scores[0]
-    assert epoch > config.patience
+    assert epoch > chosen.epochs.patience
 
 
 def test_train_auto__keeps_the_best_epoch_if_training_helps(
     community_graph: Data,
 ) -> None:
     method = drifting(community_graph, towards=True)
-    config = TrainConfig(lr=0.01, max_epochs=40, holdout=0.3)
-    history, epoch = train(method, as_graph(community_graph), config)
+    chosen = config(lr=0.01, max_epochs=40, holdout=0.3)
+    history, epoch = train(method, as_graph(community_graph), chosen)
     scores = {row["epoch"]: row["link_auc"] for row in history if "link_auc" in row}
     best = max(scores.values())
     least = best - (best * (1 - best) / round(0.3 * 178)) ** 0.5
     assert epoch == min(e for e in scores if scores[e] >= least) > 0
-    assert method.step.item() == pytest.approx(0.01 * epoch, rel=1e-3)
+    assert method.walked.item() == pytest.approx(0.01 * epoch, rel=1e-3)
     assert scores.keys() == {0, *range(5, 41, 5)}
 
 
@@ -117,14 +123,14 @@ def test_train_auto__without_edges_warns_and_trains(
     data = Data(x=torch.randn(20, 3), edge_index=torch.empty(2, 0, dtype=torch.long))
     method = Drifting(torch.randn(20, 3), torch.randn(20, 3))
     with caplog.at_level(logging.WARNING):
-        history, epoch = train(method, as_graph(data), TrainConfig(max_epochs=7))
+        history, epoch = train(method, as_graph(data), config(max_epochs=7))
     assert epoch == len(history) == 7
     assert "too few edges" in caplog.text
 
 
 def test_train__a_number_of_epochs_is_taken_as_it_is(community_graph: Data) -> None:
     method = drifting(community_graph, towards=False)
-    history, epoch = train(method, as_graph(community_graph), TrainConfig(epochs=3))
+    history, epoch = train(method, as_graph(community_graph), config(epochs=3))
     assert epoch == len(history) == 3
     assert history[0].keys() == {
         "epoch",
@@ -138,57 +144,38 @@ def test_train__a_number_of_epochs_is_taken_as_it_is(community_graph: Data) -> N
 
 def test_train__zero_epochs_changes_nothing(community_graph: Data) -> None:
     method = drifting(community_graph, towards=False)
-    history, epoch = train(method, as_graph(community_graph), TrainConfig(epochs=0))
-    assert (history, epoch, method.step.item()) == ([], 0, 0)
+    history, epoch = train(method, as_graph(community_graph), config(epochs=0))
+    assert (history, epoch, method.walked.item()) == ([], 0, 0)
 
 
 def test_train__stops_with_a_clear_message_when_the_loss_breaks(
     community_graph: Data,
 ) -> None:
     with pytest.raises(DivergenceError, match=r"epoch 3 .*term nan.*lower lr, now 0.5"):
-        train(Breaking(), as_graph(community_graph), TrainConfig(epochs=9, lr=0.5))
+        train(Breaking(), as_graph(community_graph), config(epochs=9, lr=0.5))
 
 
 def test_train__warm_up_takes_smaller_first_steps(community_graph: Data) -> None:
     plain, warmed = (drifting(community_graph, towards=False) for _ in range(2))
     graph = as_graph(community_graph)
-    train(plain, graph, TrainConfig(epochs=4, lr=0.1))
-    train(warmed, graph, TrainConfig(epochs=4, lr=0.1, warmup_epochs=4))
-    assert plain.step.item() == pytest.approx(0.4, rel=1e-3)
-    assert warmed.step.item() == pytest.approx(0.1 * (1 + 2 + 3 + 4) / 4, rel=1e-3)
-
-
-def test_pick_decay__the_more_nodes_the_less() -> None:
-    assert pick_decay(2) == pick_decay(2000) == 1e-4
-    assert pick_decay(30_000) == pytest.approx(1e-5)
-
-
-def test_train__auto_decay_is_the_picked_one(community_graph: Data) -> None:
-    graph = as_graph(community_graph)
-    steps = []
-    for decay in ("auto", pick_decay(graph.num_nodes), 0.0):
-        method = Drifting(torch.randn(60, 3), torch.ones(60, 3))
-        with torch.no_grad():
-            method.step.fill_(1e4)
-        train(method, graph, TrainConfig(epochs=3, weight_decay=decay))
-        steps.append(method.step.item())
-    assert steps[0] == steps[1] != steps[2]
+    train(plain, graph, config(epochs=4, lr=0.1))
+    train(warmed, graph, config(epochs=4, lr=0.1, warmup_epochs=4))
+    assert plain.walked.item() == pytest.approx(0.4, rel=1e-3)
+    assert warmed.walked.item() == pytest.approx(0.1 * (1 + 2 + 3 + 4) / 4, rel=1e-3)
 
 
 def test_train__weight_decay_pulls_towards_zero(community_graph: Data) -> None:
     plain, decayed = (drifting(community_graph, towards=False) for _ in range(2))
     graph = as_graph(community_graph)
-    train(plain, graph, TrainConfig(epochs=60, lr=0.1))
-    train(decayed, graph, TrainConfig(epochs=60, lr=0.1, weight_decay=0.5))
-    assert decayed.step.item() < plain.step.item() - 1
+    train(plain, graph, config(epochs=60, lr=0.1))
+    train(decayed, graph, config(epochs=60, lr=0.1, weight_decay=0.5))
+    assert decayed.walked.item() < plain.walked.item() - 1
 
 
 def test_train__reports_every_row(community_graph: Data) -> None:
     rows: list[dict[str, float]] = []
     method = drifting(community_graph, towards=False)
-    history, _ = train(
-        method, as_graph(community_graph), TrainConfig(epochs=4), rows.append
-    )
+    history, _ = train(method, as_graph(community_graph), config(epochs=4), rows.append)
     assert rows == history
 
 
@@ -197,7 +184,7 @@ def test_train__warns_once_of_collapse_and_names_a_remedy(
 ) -> None:
     method = Drifting(torch.ones(60, 3), torch.zeros(60, 3))
     with caplog.at_level(logging.WARNING):
-        train(method, as_graph(community_graph), TrainConfig(epochs=15))
+        train(method, as_graph(community_graph), config(epochs=15))
     assert caplog.text.count("collapsed") == 1
     assert "variance_weight" in caplog.text
 

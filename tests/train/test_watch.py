@@ -1,10 +1,17 @@
 """Which epoch is kept, given what was seen."""
 
+from typing import TYPE_CHECKING, Any, cast
+
 import pytest
 import torch
 from torch import nn
 
+from dsgrl.methods import StopByLinks
 from dsgrl.train.watch import Candidate, Watch
+
+if TYPE_CHECKING:
+    from dsgrl.graph import Graph
+    from dsgrl.methods import Method
 
 # AUC per look, the untrained model first; looks are 10 epochs apart. The standard error
 # is 0.02.
@@ -18,15 +25,18 @@ CASES: dict[str, tuple[list[float], int]] = {
 
 
 class Scripted(Watch):
-    """Sees what it is told to see."""
+    """Sees what the script says."""
 
-    def __init__(self, script: list[float]) -> None:
+    def __init__(self, script: list[float], **rule: Any) -> None:
         self.script = iter(script)
-        self.seen = {}
-        self.method = nn.Linear(1, 1)  # type: ignore[assignment]
-        self.links = type("Links", (), {"standard_error": lambda *_: 0.02})()
-        self.near, self.tolerance = [], 1.0
-        self.untrained = self._candidate(0)
+        method = cast("Method", nn.Linear(1, 1))
+        links = type("Links", (), {"standard_error": lambda *_: 0.02})()
+        super().__init__(
+            method,
+            cast("Graph", None),
+            links,
+            StopByLinks(tolerance=1.0).replace(**rule),
+        )
 
     def _candidate(self, epoch: int) -> Candidate:
         state = {"weight": torch.full((1, 1), float(epoch)), "bias": torch.zeros(1)}
@@ -48,8 +58,7 @@ def test_watch__keeps(case: str) -> None:
 def test_watch__less_tolerance_keeps_a_later_epoch(
     tolerance: float, expected: int
 ) -> None:
-    watch = Scripted([0.6, 0.8, 0.891, 0.9, 0.91])
-    watch.tolerance = tolerance
+    watch = Scripted([0.6, 0.8, 0.891, 0.9, 0.91], tolerance=tolerance)
     for number in range(1, 5):
         watch.look(10 * number)
     assert watch.restore() == expected
@@ -57,11 +66,11 @@ def test_watch__less_tolerance_keeps_a_later_epoch(
 
 def test_watch__patience_counts_from_what_training_would_keep() -> None:
     watch = Scripted([0.9, 0.5, 0.6, 0.7])
-    assert watch.kept_if_trained == 0
+    assert watch.selection.kept_if_trained == 0
     found = []
     for number in (1, 2, 3):
         watch.look(10 * number)
-        found.append(watch.kept_if_trained)
+        found.append(watch.selection.kept_if_trained)
     assert found == [10, 20, 30]
     assert watch.restore() == 0
 
@@ -78,18 +87,34 @@ STOPS: dict[str, tuple[list[float], int | None]] = {
 @pytest.mark.parametrize("case", STOPS)
 def test_watch__stops(case: str) -> None:
     script, expected = STOPS[case]
-    watch = Scripted(script)
+    watch = Scripted(script, patience=30)
     stopped = None
     for number in range(1, len(script)):
         watch.look(10 * number)
-        if stopped is None and watch.should_stop(10 * number, patience=30):
+        if stopped is None and watch.should_stop(10 * number):
             stopped = 10 * number
     assert stopped == expected
 
 
 def test_watch__does_not_stop_before_the_first_look() -> None:
-    watch = Scripted([0.6, 0.8])
-    assert not watch.should_stop(30, patience=20)
+    watch = Scripted([0.6, 0.8], patience=20)
+    assert not watch.should_stop(30)
     watch.look(50)
-    assert not watch.should_stop(60, patience=20)
-    assert watch.should_stop(70, patience=20)
+    assert not watch.should_stop(60)
+    assert watch.should_stop(70)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_watch__goes_on_from_a_saved_state(case: str, at: int) -> None:
+    seen, expected = CASES[case]
+    watch = Scripted(seen)
+    for number in range(1, len(seen)):
+        if number == at + 1:
+            again = Scripted([0.5, *seen[number:]])
+            again.load_state_dict(watch.state_dict())
+            watch = again
+        watch.look(10 * number)
+    assert watch.restore() == expected
+    assert watch.method.weight.item() == expected
+    assert watch.measure() == {"link_auc": seen[0]}

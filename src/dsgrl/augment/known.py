@@ -5,7 +5,7 @@ are new objects in every step: what is known of a graph is found by its number i
 set the batch was taken from (`Graph.origin`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -79,7 +79,7 @@ class KnownPairs:
             "pairs": torch.cat([none, *(p.cpu() for p in self._pairs)], dim=1),
         }
 
-    def load(self, state: dict[str, Tensor]) -> None:
+    def load(self, state: Mapping[str, Tensor]) -> None:
         """Take over a state; the next set of graphs visited must be the same."""
         self._whole = self._last = None
         self._visits = state["visits"].tolist()

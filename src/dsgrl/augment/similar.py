@@ -1,7 +1,7 @@
 """Which rows are similar: exactly in blocks of rows, or among candidates."""
 
 import itertools
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,13 +9,12 @@ from torch import Tensor
 from dsgrl.augment.nearest import nearest_by_hops, nearest_by_index
 from dsgrl.augment.threshold import RowMean
 from dsgrl.graph import Adjacency, Relations
+from dsgrl.typing import CandidatesName
 
 # Up to so many nodes all pairs are compared, whatever was asked for.
 SMALL = 32
 # Similarities held at once while looking for edges: 64 MB of float32.
 BLOCK_ELEMENTS = 1 << 24
-
-Search = Literal["exact", "index", "hops"]
 
 
 @torch.no_grad()
@@ -23,7 +22,7 @@ def most_similar(
     h: Tensor,
     edges_per_node: int | list[int],
     bounds: list[int] | None = None,
-    search: Search = "exact",
+    search: CandidatesName = "exact",
     adjacency: Any = None,
 ) -> Tensor:
     """Find, per row, the pairs above the row's mean and among its k largest.

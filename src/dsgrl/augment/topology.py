@@ -18,7 +18,8 @@ computed, and learn, in every step. Edges never leave their graph (many graphs) 
 type (several types).
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import torch
@@ -27,10 +28,16 @@ from torch import Tensor, nn
 
 from dsgrl.augment.above_mean import AboveMean
 from dsgrl.augment.known import KnownPairs
-from dsgrl.augment.similar import Search, most_similar
+from dsgrl.augment.search import pick_search
+from dsgrl.augment.similar import most_similar
 from dsgrl.encode import Encoder
 from dsgrl.graph import Adjacency, Graph, Pattern, Relations, Schema, dot_ends
-from dsgrl.typing import EdgeWeightsName, InputError, SimilarityName
+from dsgrl.typing import (
+    CandidatesName,
+    EdgeWeightsName,
+    InputError,
+    SimilarityName,
+)
 
 # Steps between two look-ups of the pairs of a single graph.
 REFRESH = 5
@@ -52,7 +59,8 @@ class Topology(nn.Module):
             the "gcn" normalisation leaves such a node out, its own features included.
         refresh: training steps that visit a graph between two look-ups of its pairs;
             "auto": 5 for one graph, 1 for many.
-        search: how pairs are found: "exact", or among candidates by "index" or "hops".
+        search: how pairs are found: "exact", or among candidates by "index" or "hops";
+            "auto": by the size of the graph.
 
     Attributes:
         compares: whether pairs are compared at all.
@@ -69,7 +77,7 @@ class Topology(nn.Module):
         keep_edges: bool = False,
         weights: EdgeWeightsName = "normalized",
         refresh: int | Literal["auto"] = "auto",
-        search: Search = "exact",
+        search: CandidatesName = "auto",
     ) -> None:
         super().__init__()
         if weights not in get_args(EdgeWeightsName):
@@ -110,7 +118,7 @@ class Topology(nn.Module):
         """
         return self._known.state()
 
-    def load_training_state(self, state: dict[str, Tensor]) -> None:
+    def load_training_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue a training with the same data; see `training_state`."""
         self._known.load(state)
 
@@ -150,9 +158,10 @@ class Topology(nn.Module):
 
     def find_pairs(self, graph: Graph, h: Tensor) -> Tensor:
         """Return the pairs to connect, as (similar node, row) [2, E]."""
-        return most_similar(
-            h, self.counts(graph), graph.bounds, self.search, graph.adjacency
-        )
+        bounds = graph.bounds
+        largest = max(b - a for a, b in itertools.pairwise(bounds))
+        search = pick_search(self.search, largest, h.size(1))
+        return most_similar(h, self.counts(graph), bounds, search, graph.adjacency)
 
     def counts(self, graph: Graph) -> list[int]:
         """Return the most edges per row, for every graph or node type."""

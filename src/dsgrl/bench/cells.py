@@ -5,11 +5,12 @@ import resource
 import statistics
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dsgrl.bench.lines import Key, Line, line_key
+from dsgrl.bench.supervised import score_supervised
 from dsgrl.bench.systems import (
     SYSTEMS,
     Embedded,
@@ -18,8 +19,9 @@ from dsgrl.bench.systems import (
     unlabelled,
 )
 from dsgrl.datasets.table import DATASETS, load_dataset
-from dsgrl.evaluation import evaluate, protocol_splits
-from dsgrl.typing import InputError
+from dsgrl.evaluation import evaluate, manifest_hash, protocol_splits
+from dsgrl.methods import FitConfig
+from dsgrl.typing import InputError, Score
 
 # A protocol and a metric.
 Case = tuple[str, str]
@@ -78,16 +80,22 @@ def run_cell(
         data = load_dataset(cell.dataset, folder)
     except InputError as error:
         raise MissingDataError(str(error)) from error
-    target = DATASETS[cell.dataset].target
+    system, row = SYSTEMS[cell.method], DATASETS[cell.dataset]
+    config = system.restore(cell.config, row.level) if system.method else None
     start = time.perf_counter()
-    system = SYSTEMS[cell.method]
-    embedded = system.embed(unlabelled(data), dict(cell.config), target)
+    embedded = None
+    if not system.needs_labels:
+        embedded = system.embed(unlabelled(data), config, row.target)
     fit_seconds = time.perf_counter() - start
     revision, lines = git_revision(), []
     for protocol, metric in cases:
         start = time.perf_counter()
-        judged = _judge(embedded, data, cell.dataset, protocol, metric, folder)
-        splits = judged.pop("splits")
+        score, epoch = _judge(cell, embedded, config, data, (protocol, metric), folder)
+        seconds = time.perf_counter() - start
+        if embedded is None:
+            # A supervised system is fitted while it is judged.
+            fit_seconds, seconds = seconds, 0.0
+        epochs_run = 0 if embedded is None else embedded.epochs_run
         lines.append(
             {
                 "suite": cell.suite,
@@ -95,16 +103,20 @@ def run_cell(
                 "method": cell.method,
                 "protocol": protocol,
                 "metric": metric,
-                **judged,
-                "epochs": embedded.epoch,
-                "seconds_per_epoch": _per_epoch(fit_seconds, embedded.epochs_run),
+                "mean": round(score.mean, 4),
+                "std": round(score.std, 4),
+                "n": len(score.scores),
+                "scores": [round(value, 4) for value in score.scores],
+                "val_mean": round(statistics.fmean(score.validation), 4),
+                "epochs": epoch,
+                "seconds_per_epoch": _per_epoch(fit_seconds, epochs_run),
                 "fit_seconds": round(fit_seconds, 3),
-                "probe_seconds": round(time.perf_counter() - start, 3),
+                "probe_seconds": round(seconds, 3),
                 "peak_rss_mb": round(_peak_mb()) if own_process else None,
                 "config": cell.config,
                 "recipe": cell.recipe,
                 "seed": cell.seed,
-                "splits": splits,
+                "splits": score.manifest,
                 "version": importlib.metadata.version("dsgrl"),
                 "git": revision,
             }
@@ -113,28 +125,35 @@ def run_cell(
 
 
 def _judge(
-    embedded: Embedded,
+    cell: Cell,
+    embedded: Embedded | None,
+    config: FitConfig | None,
     data: Any,
-    dataset: str,
-    protocol: str,
-    metric: str,
+    case: Case,
     folder: Path | None,
-) -> dict[str, Any]:
-    target = DATASETS[dataset].target
+) -> tuple[Score, int | None]:
+    """Score an embedding, or a supervised system; return also the epoch kept."""
+    (protocol, metric), target = case, DATASETS[cell.dataset].target
     y = labels_of(data, target)
     # The same splits for every method and seed, so that scores can be paired.
     splits = protocol_splits(
-        protocol, y, masks=masks_of(data, target), dataset=dataset, folder=folder
+        protocol, y, masks=masks_of(data, target), dataset=cell.dataset, folder=folder
     )
-    score = evaluate(embedded.z, y, splits=splits, protocol=protocol, metric=metric)
-    return {
-        "mean": round(score.mean, 4),
-        "std": round(score.std, 4),
-        "n": len(score.scores),
-        "scores": [round(value, 4) for value in score.scores],
-        "val_mean": round(statistics.fmean(score.validation), 4),
-        "splits": score.manifest,
-    }
+    if embedded is not None:
+        score = evaluate(embedded.z, y, splits=splits, protocol=protocol, metric=metric)
+        return score, embedded.epoch
+    assert config is not None
+    score, epoch = score_supervised(
+        SYSTEMS[cell.method],
+        config,
+        unlabelled(data),
+        y,
+        splits,
+        metric=metric,
+        protocol=protocol,
+        target=target,
+    )
+    return replace(score, manifest=manifest_hash(splits, protocol)), epoch
 
 
 def _per_epoch(seconds: float, epochs: int) -> float | None:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from dsgrl.allocator import retain_heap
+
 
 class ProcessLostError(RuntimeError):
     """The process ended before it had a result."""
@@ -45,6 +47,7 @@ def run_isolated(function: Callable[..., Any], *args: Any) -> Any:
 
 def _serve(sender: Connection, function: Callable[..., Any], args: Any) -> None:
     _end_with_parent()
+    retain_heap()
     # Ctrl-C reaches the whole group; the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from dsgrl.bench.legacy import upgrade
+from dsgrl.bench.systems import SYSTEMS
+from dsgrl.datasets import DATASETS
 from dsgrl.io.atomic import describe_os_error
 from dsgrl.typing import InputError
 
@@ -20,7 +23,17 @@ _IDENTITY = ("suite", "dataset", "method", "recipe", "seed", "protocol", "metric
 
 def line_key(line: Line) -> Key:
     """What a result line is the result of."""
-    return (*(line[name] for name in _IDENTITY), config_hash(line["config"]))
+    return (*(line[name] for name in _IDENTITY), config_hash(config_of(line)))
+
+
+def config_of(line: Line) -> dict[str, Any]:
+    """Return the parameters of a line in today's names, whatever they were then."""
+    config: dict[str, Any] = line["config"]
+    system = SYSTEMS.get(str(line["method"]))
+    if system is None or not system.method or not config:
+        return config
+    level = DATASETS[line["dataset"]].level
+    return upgrade(system.method, config, level, is_complete=True)
 
 
 def is_score(line: Line) -> bool:

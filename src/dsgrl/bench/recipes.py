@@ -1,62 +1,37 @@
-"""Recipes: hyper-parameters as TOML files, and what beats what.
+"""Recipes: parameters as TOML files, and settings of the command line.
 
-The keys of a recipe are the parameters of a system: of `DSGRL`, or of a baseline. An
-unknown key fails: a setting that silently does nothing is worse than none.
+The keys of a recipe are the parameters of a method; those of a component stand in a
+table of its name:
+
+    lr = 0.01
+    [views]
+    kind = "learned_features"
+    edge_drop = 0.2
+
+An unknown key fails: a setting that silently does nothing is worse than none.
 """
 
 import difflib
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dsgrl.estimator import DSGRL
 from dsgrl.io.atomic import atomic_write
-from dsgrl.methods import check_parameters
 from dsgrl.typing import InputError
 
 FOLDER = Path(__file__).parent / "recipes"
 # The recipe that changes nothing.
 DEFAULT = "default"
+# Names the component whose parameters a table holds.
+KIND = "kind"
 NOT_IN_RECIPES = ("random_state", "device", "verbose")
 # TOML has no None; "none" is a value of its own for these.
 _NONE = "none"
 _NONE_IS_A_NAME = ("scaling", "topology")
-
-
-def default_parameters() -> dict[str, Any]:
-    """Return every parameter of `DSGRL` with its default."""
-    parameters: dict[str, Any] = DSGRL().get_params(deep=False)
-    return parameters
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterTable:
-    """The parameters of a system.
-
-    Attributes:
-        owner: whose they are, for people.
-        defaults: gives all of them.
-        check: refuses values that cannot work.
-    """
-
-    owner: str
-    defaults: Callable[[], dict[str, Any]]
-    check: Callable[[Mapping[str, Any]], None]
-
-    def merge(self, *layers: Mapping[str, Any]) -> dict[str, Any]:
-        """Lay settings over the defaults, see `merge`."""
-        return merge(self.defaults(), *layers, owner=self.owner)
-
-    def known(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Take those settings that are in the table."""
-        defaults = self.defaults()
-        return {key: value for key, value in settings.items() if key in defaults}
-
-
-DSGRL_TABLE = ParameterTable("DSGRL", default_parameters, check_parameters)
+# `augment` is short for `views`.
+_ROOM = {"augment": "views"}
 
 
 def list_recipes() -> list[str]:
@@ -72,31 +47,14 @@ def list_families() -> list[str]:
     return [DEFAULT, *sorted({name.split("/")[0] for name in list_recipes()})]
 
 
-def load_recipe(
-    name_or_path: str | Path, table: ParameterTable = DSGRL_TABLE
-) -> dict[str, Any]:
-    """Read and check a recipe.
+def read_recipe(name_or_path: str | Path) -> dict[str, Any]:
+    """Read a recipe.
 
     Args:
         name_or_path: a name of `list_recipes()`, or a path that ends in ".toml".
-        table: the parameters of the system it is for.
 
     Returns:
-        The parameters it sets, by name.
-
-    Raises:
-        InputError: if there is no such recipe, or a key or value cannot work.
-    """
-    parameters = read_recipe(name_or_path)
-    try:
-        table.check(table.merge(parameters))
-    except InputError as error:
-        raise InputError(f"recipe {name_or_path}: {error}") from error
-    return parameters
-
-
-def read_recipe(name_or_path: str | Path) -> dict[str, Any]:
-    """Read a recipe as it is, whosever it may be.
+        The parameters it sets; those of a component as `views__edge_drop`.
 
     Raises:
         InputError: if there is no such recipe.
@@ -110,34 +68,37 @@ def read_recipe(name_or_path: str | Path) -> dict[str, Any]:
         raise InputError(f"recipe {text}: not a TOML file ({error})") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"no recipe '{text}'{_suggest(text)}") from error
-    return {key: _read_none(key, value) for key, value in values.items()}
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            nested = {f"{key}__{name}": part for name, part in value.items()}
+            kind = nested.pop(f"{key}__{KIND}", None)
+            flat |= nested if kind is None else {key: kind, **nested}
+        else:
+            flat[key] = value
+    return {key: _read_none(key, value) for key, value in flat.items()}
 
 
-def merge(
-    defaults: Mapping[str, Any], *layers: Mapping[str, Any], owner: str = "DSGRL"
-) -> dict[str, Any]:
-    """Lay settings over defaults; a later layer beats an earlier one.
+def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay settings over each other; a later layer overrides an earlier one.
 
-    Called as `merge(defaults, recipe, command_line)`; `owner` is whose they are.
-
-    Raises:
-        InputError: if a layer has a key that the defaults do not know.
+    Called as `merge(recipe, command_line)`. A layer that names other views, or a
+    number of epochs, takes away what earlier layers say of their parameters.
     """
-    merged = dict(defaults)
+    merged: dict[str, Any] = {}
     for layer in layers:
-        for key, value in layer.items():
-            if key not in defaults:
-                near = difflib.get_close_matches(key, defaults, n=1, cutoff=0.0)
-                raise InputError(
-                    f"unknown key '{key}': did you mean '{near[0]}'? "
-                    f"expected a parameter of {owner}"
-                )
-            merged[key] = value
+        replaced = {_ROOM.get(key, key) for key in layer if "__" not in key}
+        merged = {
+            key: value
+            for key, value in merged.items()
+            if _ROOM.get(key.partition("__")[0], key.partition("__")[0]) not in replaced
+        }
+        merged |= layer
     return merged
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
-    """Read settings of the command line, e.g. `["lr=0.01", "norm=batch"]`.
+    """Read settings of the command line, e.g. `["lr=0.01", "views.edge_drop=0.2"]`.
 
     Raises:
         InputError: if a text is not of the form key=value.
@@ -147,6 +108,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
         key, equals, value = (part.strip() for part in text.partition("="))
         if not (key and equals and value):
             raise InputError(f"--set {text}: expected key=value, e.g. lr=0.01")
+        key = key.replace(".", "__")
         settings[key] = _read_none(key, _read_value(value))
     return settings
 
@@ -154,7 +116,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 def write_recipe(
     path: Path, parameters: Mapping[str, Any], notes: Iterable[str]
 ) -> None:
-    """Write a recipe that `load_recipe` reads back to the same parameters.
+    """Write a recipe that `read_recipe` reads back to the same parameters.
 
     Args:
         path: where to; renamed into place when whole.
@@ -162,7 +124,16 @@ def write_recipe(
         notes: lines of the comment on top.
     """
     lines = [f"# {note}" for note in notes]
-    lines += [f"{key} = {_as_toml(value)}" for key, value in parameters.items()]
+    tables: dict[str, list[str]] = {"": []}
+    nested = {key.partition("__")[0] for key in parameters if "__" in key}
+    for key, value in parameters.items():
+        table, _, name = key.rpartition("__")
+        if key in nested:
+            # A table cannot have the name of a value.
+            table, name = key, KIND
+        tables.setdefault(table, []).append(f"{name} = {_as_toml(value)}")
+    for table, rows in tables.items():
+        lines += [*([f"[{table}]"] if table else []), *rows]
     with atomic_write(path) as part:
         part.write_text("\n".join(lines) + "\n")
 

@@ -16,8 +16,7 @@ from dsgrl.bench.lines import Line, append_line, is_score, line_key, open_result
 from dsgrl.bench.recipes import DEFAULT
 from dsgrl.bench.suites import MissingRecipeError, Request, make_request
 from dsgrl.io.atomic import check_writable
-from dsgrl.train.loop import DivergenceError
-from dsgrl.typing import InputError
+from dsgrl.typing import DivergenceError, InputError
 
 logger = logging.getLogger(__name__)
 

@@ -17,14 +17,13 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from dsgrl.augment import TopologyAugmenter
+from dsgrl.allocator import retain_heap
+from dsgrl.augment import LearnedGraph, TopologyAugmenter
 from dsgrl.augment.nearest import nearest_by_hops, nearest_by_index
-from dsgrl.augment.similar import Search
-from dsgrl.estimator import DSGRL
-from dsgrl.graph import Graph, as_graph
-from dsgrl.methods import build_dsgrl
-from dsgrl.train import seeded
-from dsgrl.train.allocator import retain_heap
+from dsgrl.graph import Graph
+from dsgrl.methods.dsgrl_config import DSGRLConfig
+from dsgrl.train import begin, seeded
+from dsgrl.typing import CandidatesName
 
 SIZES = (25_000, 50_000, 100_000, 200_000)
 COMMUNITY, DEGREE, COLUMNS, INSIDE = 50, 10, 128, 0.8
@@ -35,7 +34,7 @@ REPEATS = 2
 
 def run_scale(
     sizes: tuple[int, ...] = SIZES,
-    search: Search = "index",
+    search: CandidatesName = "index",
     *,
     shuffled: bool = False,
 ) -> Iterator[dict[str, Any]]:
@@ -58,31 +57,32 @@ def run_scale(
 
 
 def measure_size(
-    num_nodes: int, search: Search, *, shuffled: bool = False
+    num_nodes: int, search: CandidatesName, *, shuffled: bool = False
 ) -> dict[str, Any]:
     """Time training with learned topology on one generated graph.
 
     `seconds` is one training step with its share of the look-up, which is made every
     `REFRESH` steps; `lookup_seconds` the look-up alone.
     """
-    with seeded(0), retain_heap():
-        graph = as_graph(make_communities(num_nodes, shuffled=shuffled))
-        parameters = DSGRL(
-            augment="topology", edges_per_node=EDGES_PER_NODE, refresh=REFRESH
-        ).get_params(deep=False)
-        method = build_dsgrl(parameters, COLUMNS).train()
-        assert isinstance(method.topology, TopologyAugmenter)
-        method.topology.search = search
-        optimizer = torch.optim.Adam(method.parameters(), 1e-3, fused=True)
+    with seeded(0):
+        data = make_communities(num_nodes, shuffled=shuffled)
+    views = LearnedGraph(
+        edges_per_node=EDGES_PER_NODE, refresh=REFRESH, candidates=search
+    )
+    config = DSGRLConfig(views=views, epochs=1, scaling="none")
+    retain_heap()
+    with begin("dsgrl", data, config) as begun:
+        training, graph = begun.training, begun.training.graph
+        topology = training.method.get_submodule("topology")
+        assert isinstance(topology, TopologyAugmenter)
+        training.method.train()
         rounds, lookups = [], []
         for _ in range(REPEATS + 1):
             start = time.perf_counter()
             for _ in range(REFRESH):
-                optimizer.zero_grad()
-                method.training_loss(graph).total.backward()
-                optimizer.step()
+                training.method.step(graph, training.optimizers)
             rounds.append((time.perf_counter() - start) / REFRESH)
-            h = _represent(method.topology, graph)
+            h = _represent(topology, graph)
             start = time.perf_counter()
             found = find_nearest(h, graph, search)
             lookups.append(time.perf_counter() - start)
@@ -112,7 +112,7 @@ def _represent(topology: TopologyAugmenter, graph: Graph) -> Tensor:
 
 
 @torch.no_grad()
-def find_nearest(h: Tensor, graph: Graph, search: Search) -> Tensor:
+def find_nearest(h: Tensor, graph: Graph, search: CandidatesName) -> Tensor:
     """Return the rows found for every row [N, k]."""
     if search == "index":
         return nearest_by_index(h, EDGES_PER_NODE)

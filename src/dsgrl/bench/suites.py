@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from dsgrl.bench.cells import Case, Cell
+from dsgrl.bench.legacy import upgrade
 from dsgrl.bench.recipes import (
     DEFAULT,
     list_families,
     list_recipes,
-    load_recipe,
     merge,
     read_recipe,
 )
 from dsgrl.bench.systems import GRAPH, HETERO, NODE, SYSTEMS, with_controls
 from dsgrl.datasets.table import DATASETS, data_folder, suggest
-from dsgrl.typing import InputError
+from dsgrl.methods import METHODS, all_parameters
+from dsgrl.typing import InputError, Level
 
 NODE_CASES: tuple[Case, ...] = (("5/15/80", "accuracy"),)
 # Where the paper judges otherwise.
@@ -46,7 +47,7 @@ class Suite:
         methods: what is run; controls join by themselves.
     """
 
-    level: str
+    level: Level
     cases: tuple[Case, ...]
     methods: tuple[str, ...]
 
@@ -80,17 +81,17 @@ class Request:
         Raises:
             MissingRecipeError: if the recipe asked for is not there.
         """
-        system = SYSTEMS[method]
-        table, label = system.parameters, DEFAULT
+        system, level = SYSTEMS[method], DATASETS[dataset].level
         config: dict[str, Any] = {}
-        if table is not None:
+        label = DEFAULT
+        if system.method:
             recipe = self._find_recipe(dataset, method)
-            own = {**system.fixed, "random_state": seed}
-            settings = table.known(self.settings)
-            config = table.merge(recipe, settings, own)
+            settings = system.known(self.settings, level)
+            made = merge(recipe, settings, {"random_state": seed})
+            config = system.complete(system.configure(made, level), level)
             # A setting that cannot change the system is no other recipe for it.
-            changes = {k: v for k, v in settings.items() if k not in own}
-            label = ", ".join([self.recipe, *(f"{k}={v}" for k, v in changes.items())])
+            changes = {k: v for k, v in settings.items() if k not in system.settings}
+            label = name_recipe(self.recipe, changes)
         cases = CASES.get(dataset, SUITES[self.suite].cases)
         if self.protocol is not None:
             cases = tuple({(self.protocol, metric): None for _, metric in cases})
@@ -100,7 +101,7 @@ class Request:
             method=method,
             recipe=label,
             # What has no parameters is the same for every seed.
-            seed=0 if table is None else seed,
+            seed=seed if system.method else 0,
             config=config,
             cases=cases,
         )
@@ -109,30 +110,66 @@ class Request:
         if self.recipe == DEFAULT:
             return {}
         system, name = SYSTEMS[method], self.recipe
-        assert system.parameters is not None
         if not name.endswith(".toml"):
             name = f"{self.recipe}/{system.recipes}/{dataset}"
             if name not in list_recipes():
                 raise MissingRecipeError(f"there is no recipe {name}")
-        owner = _other_owner(read_recipe(name), method)
-        if owner is not None:
-            raise MissingRecipeError(f"recipe {name} is for {owner}, not for {method}")
-        return load_recipe(name, system.parameters)
+        try:
+            return load_recipe(name, method, DATASETS[dataset].level)
+        except OtherSystemError as error:
+            raise MissingRecipeError(f"recipe {name} {error}") from error
 
 
-def _other_owner(recipe: Mapping[str, Any], method: str) -> str | None:
-    """Say whom a recipe is for, if that is not this method."""
-    system = SYSTEMS[method]
-    augment = system.fixed.get("augment")
+def name_recipe(recipe: str, changes: Mapping[str, Any]) -> str:
+    """Name a recipe and what was set besides; components are not named."""
+    named = (f"{key.rpartition('__')[2]}={value}" for key, value in changes.items())
+    return ", ".join([recipe, *named])
+
+
+class OtherSystemError(InputError):
+    """A recipe is meant for another system."""
+
+
+def load_recipe(name_or_path: str | Path, method: str, level: Level) -> dict[str, Any]:
+    """Read a recipe for a system, in today's names.
+
+    Args:
+        name_or_path: a name of `list_recipes()`, or a path that ends in ".toml".
+        method: a key of `SYSTEMS`.
+        level: of the data.
+
+    Raises:
+        OtherSystemError: if it is for another system.
+        InputError: if there is no such recipe, or a key or value cannot work.
+    """
+    system, recipe = SYSTEMS[method], read_recipe(name_or_path)
+    augment = system.settings.get("augment")
     if augment is not None and recipe.get("augment", augment) != augment:
-        return f"augment='{recipe['augment']}'"
-    tables = [other.parameters for other in SYSTEMS.values() if other.parameters]
-    for key in recipe:
-        owners = [table.owner for table in tables if table.known({key: None})]
-        assert system.parameters is not None
-        if owners and system.parameters.owner not in owners:
-            return f"{owners[0]} (it sets '{key}')"
-    return None
+        raise OtherSystemError(f"is for augment='{recipe['augment']}', not {method}")
+    known = set(all_parameters(system.method))
+    settings = upgrade(system.method, recipe, level)
+    for key in settings:
+        owners = [name for name in METHODS if key in all_parameters(name)]
+        if key not in known and owners:
+            raise OtherSystemError(
+                f"is for {owners[0]} (it sets '{key}'), not for {method}"
+            )
+    # What a control takes from the system that it controls.
+    own = {key.partition("__")[0] for key in system.settings}
+    own |= {"views"} if "augment" in own else set()
+    here = system.parameters(level)
+    settings = {
+        key: value
+        for key, value in settings.items()
+        if key in here
+        or key.partition("__")[0]
+        not in (own | ({"views"} if "augment" in own else own))
+    }
+    try:
+        system.configure(settings, level)
+    except InputError as error:
+        raise InputError(f"recipe {name_or_path}: {error}") from error
+    return settings
 
 
 def make_request(
@@ -149,7 +186,7 @@ def make_request(
     Raises:
         InputError: if a name is unknown or a setting cannot work.
     """
-    level = SUITES[_known(suite, SUITES, "suite")].level
+    level = SUITES[known_name(suite, SUITES, "suite")].level
     names = [name.lower() for name in datasets or ()]
     for name in names:
         if name not in DATASETS:
@@ -160,12 +197,12 @@ def make_request(
                 f"'{suite}' is for '{level}': choose another dataset or suite"
             )
     for method in methods or ():
-        if level not in SYSTEMS[_known(method, SYSTEMS, "method")].levels:
+        if level not in SYSTEMS[known_name(method, SYSTEMS, "method")].levels:
             raise InputError(f"method '{method}' is not meant for suite '{suite}'")
     if not recipe.endswith(".toml"):
-        _known(recipe, list_families(), "recipe")
+        known_name(recipe, list_families(), "recipe")
     chosen = with_controls(tuple(methods or SUITES[suite].methods), level)
-    _check_settings(settings, chosen)
+    _check_settings(settings, chosen, level)
     return Request(
         suite=suite,
         datasets=tuple(
@@ -178,26 +215,37 @@ def make_request(
     )
 
 
-def _check_settings(settings: Mapping[str, Any], methods: Sequence[str]) -> None:
+def _check_settings(
+    settings: Mapping[str, Any], methods: Sequence[str], level: Level
+) -> None:
     """See that every setting is a parameter of some method; it is set where it is one.
 
     Raises:
         InputError: if none of the methods knows a key, or one of them refuses a value.
     """
-    found = (SYSTEMS[method].parameters for method in methods)
-    tables = {table.owner: table for table in found if table is not None}
-    if settings and not tables:
+    systems = {name: SYSTEMS[name] for name in methods if SYSTEMS[name].method}
+    if settings and not systems:
         raise InputError(
             f"unknown key '{next(iter(settings))}': {', '.join(methods)} has no "
             f"parameters to set"
         )
-    known = {key: None for table in tables.values() for key in table.defaults()}
-    merge(known, settings, owner=" or ".join(tables))
-    for table in tables.values():
+    taken: set[str] = set()
+    for name, system in systems.items():
+        for key, value in settings.items():
+            known = system.known({key: value}, level)
+            taken |= {key} if known else set()
         try:
-            table.check(table.merge(table.known(settings)))
+            system.configure(system.known(settings, level), level)
         except InputError as error:
-            raise InputError(f"{table.owner}: {error}") from error
+            raise InputError(f"{name}: {error}") from error
+    for key in settings:
+        if key not in taken:
+            names = [n for s in systems.values() for n in s.parameters(level)]
+            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)
+            raise InputError(
+                f"unknown key '{key}': did you mean '{near[0]}'? expected a parameter "
+                f"of {' or '.join(systems)}"
+            )
 
 
 def datasets_of(suite: str) -> list[str]:
@@ -216,7 +264,12 @@ def is_at_hand(dataset: str, folder: Path | None) -> bool:
     return row.built_in or any(path.is_file() for path in place.rglob("*"))
 
 
-def _known(name: str, among: Collection[str], kind: str) -> str:
+def known_name(name: str, among: Collection[str], kind: str) -> str:
+    """Return a name if it is known.
+
+    Raises:
+        InputError: naming the nearest one that is.
+    """
     if name not in among:
         near = difflib.get_close_matches(name, among, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'? " if near else ""

@@ -1,28 +1,37 @@
-"""What can be benchmarked: one table, from a name to something that embeds.
+"""What can be benchmarked: one table, derived from the registered methods.
 
-A system takes a dataset and gives one vector per node or per graph. Ours, its
-untrained forms and the controls stand side by side; a further one is one more row.
+A system takes a dataset and gives one vector per node or per graph. Every form of a
+method is one, its untrained form another; raw features and features without structure
+are the controls that need no method.
 """
 
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from dsgrl.bench.baselines import baseline_parameters, fit_baseline
-from dsgrl.bench.recipes import DSGRL_TABLE, ParameterTable
-from dsgrl.estimator import DSGRL
-from dsgrl.graph import FlatGraphs
-from dsgrl.methods import Baseline, CCASSGMethod
-from dsgrl.methods.space import Range, dsgrl_space
-from dsgrl.train import History
-from dsgrl.typing import FloatArray, InputError, IntArray
+from dsgrl.graph import FlatGraphs, Spec
+from dsgrl.methods import (
+    METHODS,
+    FitConfig,
+    Form,
+    StopByLinks,
+    configure,
+    expand_names,
+)
+from dsgrl.parameters import is_auto
+from dsgrl.train import Fitted, fit_graph
+from dsgrl.typing import FloatArray, InputError, IntArray, Level
 
-NODE, GRAPH, HETERO = "node", "graph", "hetero"
+NODE: Level = "node"
+GRAPH: Level = "graph"
+HETERO: Level = "hetero"
+# Controls that need no method; which of them fits depends on the level.
+FEATURES_ONLY = ("raw", "no-structure")
+Settings = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +42,7 @@ class Embedded:
         z: one row per node or graph [N, D]; under "hetero" of the labelled type.
         epoch: the epoch that was kept; None for what is not trained by epochs.
         epochs_run: how many were trained in all.
-        link_auc: how well held-out links were told at best; None if none were held out.
+        link_auc: best AUC of held-out links; None if none were held out.
     """
 
     z: FloatArray
@@ -42,11 +51,12 @@ class Embedded:
     link_auc: float | None = None
 
     @classmethod
-    def trained(cls, z: FloatArray, history: History, epoch: int) -> "Embedded":
-        """Take what the one training loop has told."""
+    def of(cls, fitted: Fitted, z: FloatArray) -> "Embedded":
+        """Take what a fit has recorded."""
+        history = fitted.history
         scores = [row["link_auc"] for row in history if "link_auc" in row]
         epochs_run = sum("loss" in row for row in history)
-        return cls(z, epoch, epochs_run, max(scores, default=None))
+        return cls(z, fitted.epoch, epochs_run, max(scores, default=None))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,42 +64,105 @@ class System:
     """One row of the table.
 
     Attributes:
-        embed: from a dataset without labels, the parameters and the labelled node
-            type (None unless "hetero") to vectors.
         summary: one line for people.
-        levels: what it can embed: "node", "graph", "hetero".
-        parameters: those one may set; None for a system without any.
-        space: what is varied at a level when it is tuned.
+        levels: what it can embed.
+        method: the name of its method; empty for what is not a method.
+        settings: parameters that make the system what it is; nothing overrides them.
         recipes: the folder of the recipes meant for it.
-        fixed: parameters that make the system what it is; nothing beats them.
-        controls: what must stand beside it.
+        controls: what must be shown beside it.
+        make: embeds a dataset, for what is not a method.
     """
 
-    embed: Callable[[Any, dict[str, Any], str | None], Embedded]
     summary: str
-    levels: frozenset[str]
-    parameters: ParameterTable | None = None
-    space: Callable[[str], dict[str, Range]] = lambda _: {}
+    levels: frozenset[Level]
+    method: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
     recipes: str = ""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
     controls: tuple[str, ...] = ()
+    make: Callable[[Any, str | None], FloatArray] | None = None
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether it has epochs that can be chosen."""
+        return bool(self.method) and self.settings.get("epochs") != 0
+
+    def configure(self, settings: Mapping[str, Any], level: Level) -> FitConfig:
+        """Make the parameters of a fit, checked.
+
+        Args:
+            settings: by name, nested ones as `views__edge_drop`.
+            level: of the data, which says what views "auto" stands for.
+
+        Raises:
+            InputError: if a name is unknown or a value cannot work.
+        """
+        own = [name for name in self.settings if name in ("augment", "views")]
+        free = {
+            name: value
+            for name, value in settings.items()
+            if not (own and name in ("augment", "views"))
+        }
+        return self.restore({**free, **self.settings}, level)
+
+    def restore(self, flat: Mapping[str, Any], level: Level) -> FitConfig:
+        """Make the parameters from a complete list of them, as `FitConfig.flat`."""
+        config = configure(self.method, flat, typical_spec(level))
+        config.check()
+        return config
+
+    def complete(self, config: FitConfig, level: Level) -> Settings:
+        """Return every parameter of a configuration, components written out."""
+        full = config.completed(typical_spec(level))
+        if is_auto(full.epochs):
+            full = full.replace(epochs=StopByLinks())
+        return full.flat()
+
+    def parameters(self, level: Level) -> Settings:
+        """Return every parameter with its default, components written out."""
+        return self.complete(self.configure({}, level), level)
+
+    def known(self, settings: Mapping[str, Any], level: Level) -> Settings:
+        """Take those settings that are parameters of the system, in full names."""
+        names = self.parameters(level).keys() | {"augment", "views", "epochs"}
+        full = expand_names(self.method, settings)
+        return {key: value for key, value in full.items() if key in names}
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether it is supervised: refitted for every split."""
+        return bool(self.method) and "labels" in METHODS[self.method].needs
+
+    def embed(
+        self, data: Any, config: FitConfig | None, target: str | None
+    ) -> Embedded:
+        """Embed a dataset without labels.
+
+        Args:
+            data: the dataset.
+            config: from `configure`; None for what is not a method.
+            target: the labelled node type, if there are several types.
+        """
+        if self.make is not None:
+            return Embedded(self.make(data, target))
+        fitted, graph = fit_graph(self.method, data, config)
+        z: Any = fitted.embed_graph(graph)
+        return Embedded.of(fitted, z if target is None else z[target])
 
 
-def _fit_dsgrl(data: Any, parameters: dict[str, Any], target: str | None) -> Embedded:
-    model = DSGRL(**parameters)
-    z: Any = model.fit_transform(data)
-    z = z if target is None else z[target]
-    return Embedded.trained(z, model.history_, model.epoch_)
+def typical_spec(level: Level) -> Spec:
+    """Describe data of a level, where only the level matters."""
+    return Spec(level=level, in_channels=(1,), num_nodes=1, largest=1)
 
 
-def _take_features(data: Any, _: dict[str, Any], target: str | None) -> Embedded:
+def _take_features(data: Any, target: str | None) -> FloatArray:
     x = getattr(data if target is None else data[target], "x", None)
     if x is None:
         raise InputError("there are no node features to take as they are")
-    return Embedded(x.to_dense().float().numpy())
+    features: FloatArray = x.to_dense().float().numpy()
+    return features
 
 
-def _pool_features(data: Any, _: dict[str, Any], __: str | None) -> Embedded:
+def _pool_features(data: Any, _: str | None) -> FloatArray:
     """Sum and mean of each graph's node features; without features, its size."""
     rows = []
     for graph in data:
@@ -97,99 +170,57 @@ def _pool_features(data: Any, _: dict[str, Any], __: str | None) -> Embedded:
         if x is None:
             x = torch.ones(graph.num_nodes, 1)
         rows.append(torch.cat([x.float().sum(dim=0), x.float().mean(dim=0)]))
-    return Embedded(torch.stack(rows).numpy())
+    pooled: FloatArray = torch.stack(rows).numpy()
+    return pooled
 
 
-def _dsgrl(
-    summary: str,
-    augment: str,
-    *controls: str,
-    recipes: str | None = None,
-    **fixed: Any,
-) -> System:
-    return System(
-        embed=_fit_dsgrl,
-        summary=summary,
-        levels=frozenset({NODE, GRAPH, HETERO}),
-        parameters=DSGRL_TABLE,
-        space=partial(dsgrl_space, recipes or augment),
-        recipes=recipes or augment,
-        fixed={"augment": augment, **fixed},
-        controls=(*controls, "raw", "no-structure"),
-    )
+def _systems_of(name: str) -> dict[str, System]:
+    """Derive the systems of a method: its forms, each with its untrained control."""
+    method = METHODS[name]
+    found: dict[str, System] = {}
+    forms = method.forms or {name: Form(summary=method.summary)}
+    for form_name, form in forms.items():
+        untrained = form.untrained or f"random-{form_name}"
+        same: dict[str, Any] = {
+            "levels": method.levels,
+            "method": name,
+            "recipes": form.recipes or name,
+        }
+        found[form_name] = System(
+            summary=form.summary,
+            settings=form.settings,
+            controls=(untrained, *FEATURES_ONLY),
+            **same,
+        )
+        if untrained not in found:
+            found[untrained] = System(
+                summary=f"{form_name} untrained",
+                settings={**form.settings, "epochs": 0},
+                controls=FEATURES_ONLY,
+                **same,
+            )
+    return found
 
 
-def _edges(summary: str, topology: str, *controls: str, **fixed: Any) -> System:
-    return _dsgrl(
-        summary,
-        "topology",
-        *controls,
-        topology=topology,
-        **fixed,
-    )
-
-
-def _baseline(
-    name: str, method: type[Baseline], summary: str, *controls: str, **fixed: Any
-) -> System:
-    """Make a system of a baseline of that name, or of a form of it."""
-
-    def embed(data: Any, parameters: dict[str, Any], _: str | None) -> Embedded:
-        return Embedded.trained(*fit_baseline(method, data, parameters))
-
-    return System(
-        embed=embed,
-        summary=summary,
-        levels=method.levels,
-        parameters=ParameterTable(
-            name, partial(baseline_parameters, method), method.check
-        ),
-        space=lambda _: dict(method.search_space),
-        recipes=name,
-        fixed=fixed,
-        controls=(*controls, "raw", "no-structure"),
-    )
-
-
-_cca_ssg = partial(_baseline, "cca-ssg", CCASSGMethod)
-
-SYSTEMS: dict[str, System] = {
-    "dsgrl-feature": _dsgrl("learned features", "feature", "random-f"),
-    "dsgrl-topology": _dsgrl("learned edges", "topology", "random-t"),
-    "dsgrl-both": _dsgrl("learned features and edges", "both", "random-both"),
-    "random-f": _dsgrl("dsgrl-feature untrained", "feature", epochs=0),
-    "random-t": _dsgrl("dsgrl-topology untrained", "topology", epochs=0),
-    "random-both": _dsgrl("dsgrl-both untrained", "both", epochs=0),
-    "topology-random": _edges(
-        "random edges in place of learned ones", "random", "random-t"
-    ),
-    "topology-knn-x": _edges(
-        "nearest neighbours by X in place of them", "knn_x", "random-t"
-    ),
-    "topology-knn-ax": _edges(
-        "nearest neighbours by AX in place of them", "knn_ax", "random-t"
-    ),
-    "topology-two-hop": _edges(
-        "two steps on the graph in place of them", "two_hop", "random-two-hop"
-    ),
-    "random-two-hop": _edges("topology-two-hop untrained", "two_hop", epochs=0),
-    "topology-none": _edges(
-        "nodes alone in place of them", "none", "random-none", recipes="none"
-    ),
-    "random-none": _edges("topology-none untrained", "none", recipes="none", epochs=0),
-    "cca-ssg": _cca_ssg("random views, decorrelated", "random-cca-ssg"),
-    "random-cca-ssg": _cca_ssg("cca-ssg untrained", epochs=0),
-    "raw": System(
-        embed=_take_features,
+def make_systems() -> dict[str, System]:
+    """Derive all systems from `METHODS`."""
+    found: dict[str, System] = {}
+    for name in METHODS:
+        found |= _systems_of(name)
+    found["raw"] = System(
         summary="the node features as they are",
         levels=frozenset({NODE, HETERO}),
-    ),
-    "no-structure": System(
-        embed=_pool_features,
+        make=_take_features,
+    )
+    found["no-structure"] = System(
         summary="sum and mean of a graph's node features",
         levels=frozenset({GRAPH}),
-    ),
-}
+        make=_pool_features,
+    )
+    return found
+
+
+SYSTEMS: dict[str, System] = make_systems()
 
 
 def with_controls(methods: tuple[str, ...], level: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import dsgrl
+from dsgrl.allocator import retain_heap
 from dsgrl.cli import embedding, measuring
 from dsgrl.cli.options import console
 from dsgrl.typing import InputError
@@ -103,6 +104,7 @@ def main() -> None:
         # Not those of a program that calls this one, e.g. of a test.
         if type(handler) is logging.StreamHandler:
             handler.filters[:] = [Once()]
+    retain_heap()
     try:
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except InputError as error:

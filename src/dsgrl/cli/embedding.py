@@ -14,6 +14,7 @@ from dsgrl.cli.options import (
     NodesOption,
     OutOption,
     SeedOption,
+    SetOption,
     console,
 )
 from dsgrl.typing import EncoderName, InputError
@@ -72,33 +73,48 @@ def embed(
     graph: GraphArgument,
     out: OutOption,
     nodes: NodesOption = None,
+    method: Annotated[
+        str, typer.Option(help="A trained method of 'dsgrl list'.")
+    ] = "dsgrl",
     augment: Annotated[
-        Literal["auto", "feature", "topology", "both"],
+        Literal["feature", "topology", "both"] | None,
         typer.Option(
-            help="What is learned to make the views; auto: features for many graphs "
-            "and where nodes have none; else nothing, the second view is of nodes "
-            "alone (several types: of those two steps away).",
+            help="Learn the views: two sets of features, a second graph, or both. "
+            "Default: for many graphs and nodes without features, features; else "
+            "nothing is learned, the second view has nodes without their neighbours "
+            "(several types: those two steps away).",
         ),
-    ] = "auto",
+    ] = None,
     dim: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=2,
-            help="Columns of the embedding, an even number; of every layer for graphs.",
+            help="Columns of the embedding (default: 256), of every layer for graphs; "
+            "an even number where there are two views.",
         ),
-    ] = 256,
+    ] = None,
     epochs: Annotated[
-        str,
-        typer.Option(help="A number, or auto: by held-out links; 5 for many graphs."),
-    ] = "auto",
+        str | None,
+        typer.Option(
+            help="A number, or auto (default): by held-out links; 5 for many graphs."
+        ),
+    ] = None,
     encoder: Annotated[
-        Literal["auto", "gcn", "sage", "gin"],
-        typer.Option(help="Kind of encoder; auto: gcn for nodes, gin for graphs."),
-    ] = "auto",
-    lr: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
+        Literal["gcn", "sage", "gin"] | None,
+        typer.Option(help="Kind of encoder (default: gcn for nodes, gin for graphs)."),
+    ] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     batch_size: Annotated[
-        int, typer.Option(min=1, help="Graphs per step, where there are many.")
-    ] = 128,
+        int | None, typer.Option(min=1, help="Graphs per step, where there are many.")
+    ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="Parameters from a recipe: a file (.toml) or a name such as "
+            "tuned/feature/cora."
+        ),
+    ] = None,
+    settings: SetOption = None,
     seed: SeedOption = 0,
     model: Annotated[
         Path | None, typer.Option(help="Folder to save the model to.")
@@ -111,18 +127,28 @@ def embed(
     device: DeviceOption = "auto",
     data: DataOption = None,
 ) -> None:
-    """Learn from a graph, or many, and write one vector per node, or per graph."""
+    """Learn from a graph, or many, and write one vector per node, or per graph.
+
+    Options override --set, which overrides --recipe.
+    """
+    from dsgrl.bench.embedding import make_model
     from dsgrl.datasets.files import read_graph
     from dsgrl.datasets.rows import tabulate_view
-    from dsgrl.estimator import DSGRL
     from dsgrl.io.atomic import check_writable
-    from dsgrl.io.embeddings import check_embeddings_path, check_views_path, write_views
+    from dsgrl.io.embeddings import (
+        check_embeddings_path,
+        check_views_path,
+        write_views,
+    )
     from dsgrl.train.folder import check_model_path
 
-    if dim % 2:
-        raise InputError(f"--dim {dim}: expected an even number (two views)")
-    if epochs != "auto" and not (epochs.isascii() and epochs.isdigit()):
-        raise InputError(f"--epochs {epochs}: expected 'auto' or a whole number")
+    options = {
+        "augment": augment,
+        "epochs": _read_epochs(epochs),
+        "encoder": encoder,
+        "lr": lr,
+        "batch_size": batch_size,
+    }
     check_embeddings_path(out)
     if model is not None:
         check_model_path(model)
@@ -133,17 +159,17 @@ def embed(
         if folder is not None and folder.resolve() in out.resolve().parents:
             raise InputError(f"{out}: lies inside {folder}, expected another place")
     loaded = read_graph(graph, nodes, directed=directed, data_folder=data)
-    estimator = DSGRL(
-        augment=augment,
-        encoder=encoder,
-        out_channels=dim // 2,
-        epochs="auto" if epochs == "auto" else int(epochs),
-        lr=lr,
-        batch_size=batch_size,
-        random_state=seed,
-        device=device,
-        verbose=True,
+    estimator = make_model(
+        method,
+        loaded,
+        dim=dim,
+        recipe=recipe,
+        settings=settings or (),
+        options={key: value for key, value in options.items() if value is not None},
+        run={"random_state": seed, "device": device, "verbose": True},
     )
+    if views is not None and not hasattr(estimator, "views"):
+        raise InputError(f"--views: method '{method}' has no views to write")
     written = _write(out, loaded, estimator.fit_transform(loaded))
     if model is not None:
         estimator.save(model)
@@ -152,6 +178,14 @@ def embed(
         write_views(views, [tabulate_view(loaded, view) for view in made])
     saved = "".join(f" and {folder}/" for folder in (model, views) if folder)
     console.print(f"{written}, kept epoch {estimator.epoch_}: wrote {out}{saved}")
+
+
+def _read_epochs(text: str | None) -> int | str | None:
+    if text is None or text == "auto":
+        return text
+    if not (text.isascii() and text.isdigit()):
+        raise InputError(f"--epochs {text}: expected 'auto' or a whole number")
+    return int(text)
 
 
 def transform(
@@ -165,11 +199,11 @@ def transform(
 ) -> None:
     """Embed a graph, or many, seen or unseen, with a saved model."""
     from dsgrl.datasets.files import read_graph
-    from dsgrl.estimator import DSGRL
+    from dsgrl.estimator import load_model
     from dsgrl.io.embeddings import check_embeddings_path
 
     check_embeddings_path(out)
-    estimator = DSGRL.load(model, device=device)
+    estimator = load_model(model, device=device)
     loaded = read_graph(graph, nodes, directed=directed, data_folder=data)
     written = _write(out, loaded, estimator.transform(loaded))
     console.print(f"{written}: wrote {out}")

@@ -2,14 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
-from dsgrl.cli.options import DataOption, SeedOption, console
+from dsgrl.cli.options import DataOption, SeedOption, SetOption, console
 from dsgrl.cli.suites import (
-    bench_curves,
     bench_scale,
     bench_speed,
     read_seeds,
@@ -17,16 +16,6 @@ from dsgrl.cli.suites import (
     split_names,
 )
 from dsgrl.typing import InputError
-
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A parameter of the method, e.g. lr=0.01; beats the recipe. May be "
-        "repeated; of several methods, those that have it take it.",
-    ),
-]
 
 
 def evaluate(
@@ -88,9 +77,7 @@ def evaluate(
         console.print(f"{found.left_out} rows without a label were left out")
 
 
-SuiteName = Literal[
-    "nodes", "graphs", "hetero", "large", "speed", "scale", "curves", "ablations"
-]
+SuiteName = Literal["nodes", "graphs", "hetero", "large", "speed", "scale"]
 
 
 def bench(
@@ -98,21 +85,21 @@ def bench(
         SuiteName,
         typer.Argument(
             metavar="SUITE",
-            help="nodes, graphs, hetero or large; speed; scale; curves: what happens "
-            "epoch by epoch; ablations: what each part is worth.",
+            help="nodes, graphs, hetero or large (scores); speed; scale.",
         ),
     ],
     datasets: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="Comma-separated names, for scale numbers of nodes (default: all; for "
-            "ablations a few quick ones)."
+            help="Names, separated by commas or given again; for scale numbers of "
+            "nodes (default: all)."
         ),
     ] = None,
     methods: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="Comma-separated names of 'dsgrl list'; controls always join."
+            help="Names of 'dsgrl list', separated by commas or given again; controls "
+            "always join."
         ),
     ] = None,
     recipe: Annotated[
@@ -124,8 +111,9 @@ def bench(
         typer.Option(help="Another protocol than the suite's, e.g. 10/10/80."),
     ] = None,
     seeds: Annotated[
-        str, typer.Option(help="Comma-separated seeds of the models.")
-    ] = "0",
+        list[str] | None,
+        typer.Option(help="Seeds of the models, separated by commas (default: 0)."),
+    ] = None,
     results: Annotated[
         Path | None,
         typer.Option(
@@ -159,7 +147,7 @@ def bench(
             "--recipe": recipe != "default",
             "--set": bool(settings),
             "--protocol": protocol is not None,
-            "--seeds": seeds != "0",
+            "--seeds": seeds is not None,
             "--in-process": in_process,
             "--repeats": repeats != 9,
         },
@@ -170,10 +158,6 @@ def bench(
     if suite == "scale":
         bench_scale(names, results)
         return
-    if suite == "curves":
-        bench_curves(names, settings, read_seeds(seeds), results, data)
-        return
-    from dsgrl.bench.ablations import run_ablations
     from dsgrl.bench.cells import Cell
     from dsgrl.bench.recipes import parse_settings
     from dsgrl.bench.runner import Failure, run_suite
@@ -190,26 +174,20 @@ def bench(
             what = f"{cell.dataset} {cell.method} ({cell.recipe}), seed {cell.seed}"
             status.update(f"{number} of {total}: {what}")
 
-        common: dict[str, Any] = {
-            "datasets": names,
-            "methods": None if methods is None else split_names(methods),
-            "seeds": read_seeds(seeds),
-            "results": results,
-            "folder": data,
-            "in_process": in_process,
-            "on_start": start,
-            "on_failure": fail,
-        }
-        if suite == "ablations":
-            lines = run_ablations(**common)
-        else:
-            lines = run_suite(
-                suite,
-                recipe=recipe,
-                settings=parse_settings(settings or ()),
-                protocol=protocol,
-                **common,
-            )
+        lines = run_suite(
+            suite,
+            datasets=names,
+            methods=None if methods is None else split_names(methods),
+            recipe=recipe,
+            settings=parse_settings(settings or ()),
+            protocol=protocol,
+            seeds=read_seeds(seeds),
+            results=results,
+            folder=data,
+            in_process=in_process,
+            on_start=start,
+            on_failure=fail,
+        )
         for line in lines:
             console.print(json.dumps(line))
     if any(failure.was_asked_for for failure in failures):

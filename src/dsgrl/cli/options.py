@@ -36,3 +36,13 @@ DataOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda, ...")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A parameter of the method, e.g. lr=0.01 or views.edge_drop=0.2; "
+        "overrides the recipe. May be repeated; of several methods, those that have "
+        "it take it.",
+    ),
+]

@@ -1,11 +1,9 @@
-"""The suites of `dsgrl bench` that are no cells of a table: speed, scale, curves."""
+"""The suites of `dsgrl bench` that are no tables of scores: speed and scale."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from dsgrl.cli.options import console
 from dsgrl.typing import InputError
@@ -15,8 +13,6 @@ from dsgrl.typing import InputError
 USED = {
     "speed": ("--repeats",),
     "scale": (),
-    "curves": ("--set", "--seeds"),
-    "ablations": ("--methods", "--seeds", "--in-process"),
 }
 
 
@@ -35,16 +31,18 @@ def refuse_unused(suite: str, given: Mapping[str, bool]) -> None:
             )
 
 
-def split_names(text: str) -> list[str]:
-    """Take names apart at their commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+def split_names(texts: Sequence[str]) -> list[str]:
+    """Take names apart at their commas; an option may be given several times."""
+    parts = (name.strip() for text in texts for name in text.split(","))
+    return [name for name in parts if name]
 
 
-def read_seeds(text: str) -> list[int]:
-    """Read seeds, whole numbers apart by commas."""
-    seeds = split_names(text)
+def read_seeds(texts: Sequence[str] | None) -> list[int]:
+    """Read seeds, whole numbers separated by commas."""
+    seeds = split_names(["0"] if texts is None else texts)
     if not seeds or not all(seed.isascii() and seed.isdigit() for seed in seeds):
-        raise InputError(f"--seeds {text}: expected whole numbers, e.g. 0,1,2")
+        given = ",".join(texts or ())
+        raise InputError(f"--seeds {given}: expected whole numbers, e.g. 0,1,2")
     return [int(seed) for seed in seeds]
 
 
@@ -69,29 +67,6 @@ def bench_scale(names: list[str] | None, results: Path | None) -> None:
         raise InputError(f"--datasets {','.join(names)}: expected numbers of nodes")
     sizes = SIZES if names is None else tuple(int(name) for name in names)
     _print_lines(run_scale(sizes), results)
-
-
-def bench_curves(
-    names: list[str] | None,
-    settings: list[str] | None,
-    seeds: list[int],
-    results: Path | None,
-    data: Path | None,
-) -> None:
-    """Record what happens epoch by epoch."""
-    from dsgrl.bench.curves import run_curves
-    from dsgrl.bench.recipes import parse_settings
-
-    with Console(stderr=True).status("") as status:
-        for line in run_curves(
-            names,
-            settings=parse_settings(settings) if settings else None,
-            seeds=seeds,
-            results=results,
-            folder=data,
-            on_start=status.update,
-        ):
-            console.print(json.dumps(line))
 
 
 def _print_lines(lines: Iterator[dict[str, Any]], results: Path | None) -> None:

@@ -68,6 +68,7 @@ class Encoder(nn.Module):
         self.norms = nn.ModuleList(kinds[norm](w) for w in outputs[:-1] if norm)
         self.dropout = dropout
         self.jump = jump
+        self.in_channels, self.widths = in_channels, outputs
         self.out_channels = sum(outputs) if jump == "cat" else out_channels
 
     def forward(self, adjacency: Any, x: Any) -> Tensor:

@@ -11,6 +11,7 @@ from dsgrl.graph.graph import Features, Graph
 from dsgrl.graph.inputs import as_graph
 from dsgrl.graph.kernels import Pattern, dot_ends
 from dsgrl.graph.relations import Relations, Schema
+from dsgrl.graph.spec import Spec
 
 __all__ = [
     "Adjacency",
@@ -20,6 +21,7 @@ __all__ = [
     "Pattern",
     "Relations",
     "Schema",
+    "Spec",
     "as_graph",
     "dot_ends",
     "propagate",

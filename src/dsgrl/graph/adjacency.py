@@ -110,13 +110,13 @@ class Adjacency:
         patterns = [block.pattern for block in blocks]
         sizes = [pattern.num_rows for pattern in patterns]
         entries = [pattern.col.numel() for pattern in patterns]
-        index_type = _index_type(max(sum(sizes), sum(entries)))
+        held_as = index_type(max(sum(sizes), sum(entries)))
         # Every row pointer but the last begins where those before it ended.
-        rowptr = [patterns[0].rowptr[:1].to(index_type)]
+        rowptr = [patterns[0].rowptr[:1].to(held_as)]
         col, nodes, before = [], 0, 0
         for pattern, size, count in zip(patterns, sizes, entries, strict=True):
-            rowptr.append(pattern.rowptr[1:].to(index_type) + before)
-            col.append(pattern.col.to(index_type) + nodes)
+            rowptr.append(pattern.rowptr[1:].to(held_as) + before)
+            col.append(pattern.col.to(held_as) + nodes)
             nodes, before = nodes + size, before + count
         value = torch.cat([block.value for block in blocks])
         return cls(Pattern(torch.cat(rowptr), torch.cat(col), nodes), value)

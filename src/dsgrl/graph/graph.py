@@ -1,7 +1,7 @@
 """The one form in which every graph is held, and batches of many of them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -54,6 +54,10 @@ class Graph:
         ptr: for many graphs side by side, where each begins among the nodes, and N
             at the end [B + 1].
         tables: what is known of each table of features; empty if nothing is.
+        labels: class of every row, -1 where it is hidden; only for a method that
+            needs labels [N] or [B].
+        extras: what a method computed once for this graph, by name: tensors with a row
+            per node [N, ...] or matrices [N, N].
         origin: for a batch, which graphs of which set it has. A graph with other edges
             has none. It is not pickled.
     """
@@ -63,6 +67,8 @@ class Graph:
     make_features: Callable[[Any], Any] | None = None
     ptr: Tensor | None = None
     tables: tuple[TableInfo, ...] = ()
+    labels: Tensor | None = None
+    extras: Mapping[str, Features] = field(default_factory=dict)
     origin: Origin | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -125,6 +131,8 @@ class Graph:
             x=tuple(t.to(device) for t in x) if isinstance(x, tuple) else x.to(device),
             adjacency=adjacency,
             ptr=None if self.ptr is None else self.ptr.to(device),
+            labels=None if self.labels is None else self.labels.to(device),
+            extras={name: value.to(device) for name, value in self.extras.items()},
             origin=self.origin if adjacency is self.adjacency else None,
         )
 
@@ -133,22 +141,36 @@ class Graph:
         x = self.x
         if self.make_features is not None:
             x = self.make_features(adjacency)
-        other = replace(self, x=x, adjacency=adjacency, origin=None)
+        other = replace(self, x=x, adjacency=adjacency, extras={}, origin=None)
         return other.to(adjacency.device)
 
     def take(self, graphs: Tensor) -> "Graph":
         """Return some of many graphs, side by side, in the order given [B]."""
         assert self.ptr is not None
         rows, shift, ptr = _rows_of(self.ptr, graphs)
-        if isinstance(self.x, Adjacency):
-            x: Features = _take_rows(self.x, rows, None)
-        else:
-            x = self.x[rows]
-        adjacency = _take_rows(self.adjacency, rows, shift)
         origin = Origin(self, graphs)
         if self.origin is not None:
             origin = Origin(self.origin.whole, self.origin.numbers[graphs])
-        return Graph(x, adjacency, self.make_features, ptr, self.tables, origin)
+        return Graph(
+            select_rows(self.x, rows),
+            _take_rows(self.adjacency, rows, shift),
+            self.make_features,
+            ptr,
+            self.tables,
+            None if self.labels is None else self.labels[graphs],
+            {
+                name: _take_rows(value, rows, shift)
+                if isinstance(value, Adjacency)
+                else value[rows]
+                for name, value in self.extras.items()
+            },
+            origin,
+        )
+
+
+def select_rows(x: Features, rows: Tensor) -> Features:
+    """Return some rows of a table of features, dense or sparse, in the order given."""
+    return _take_rows(x, rows, None) if isinstance(x, Adjacency) else x[rows]
 
 
 def take_blocks(adjacency: Adjacency, ptr: Tensor, graphs: Tensor) -> Adjacency:

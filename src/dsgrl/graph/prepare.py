@@ -17,8 +17,9 @@ from dsgrl.graph.adjacency import Adjacency
 from dsgrl.graph.expected import Expected
 from dsgrl.graph.graph import Features, Graph, TableInfo
 from dsgrl.graph.inputs import as_graph
-from dsgrl.graph.relations import Relations, Schema
+from dsgrl.graph.relations import Schema
 from dsgrl.graph.scaling import ColumnScale, fit_scale
+from dsgrl.graph.spec import Spec
 from dsgrl.typing import InputError, Level, ScalingName
 
 logger = logging.getLogger(__name__)
@@ -50,16 +51,27 @@ class Preparation:
     """What a fitted model knows of its input.
 
     Attributes:
-        level: one graph, many, or one of several types.
-        schema: types and relations, if there are several.
+        spec: its level, sizes and schema.
         columns: of every table of features, in the order of the types.
-        num_nodes: nodes seen in training.
     """
 
-    level: Level
-    schema: Schema | None
+    spec: Spec
     columns: list[Columns]
-    num_nodes: int
+
+    @property
+    def level(self) -> Level:
+        """One graph, many, or one of several types."""
+        return self.spec.level
+
+    @property
+    def schema(self) -> Schema | None:
+        """Types and relations, if there are several."""
+        return self.spec.schema
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes seen in training."""
+        return self.spec.num_nodes
 
     @classmethod
     def fit(
@@ -71,17 +83,30 @@ class Preparation:
             InputError: if there is nothing to learn from.
         """
         graph = as_graph(data, structural_columns=structural_columns)
+        return cls.of(graph, scaling, Spec.of(graph))
+
+    @classmethod
+    def of(
+        cls, graph: Graph, scaling: ScalingName, spec: Spec
+    ) -> tuple["Preparation", Graph]:
+        """Measure the columns of training data that has been read, and scale them.
+
+        Args:
+            graph: what `as_graph` read.
+            scaling: see `fit_scale`.
+            spec: what else is known of it.
+
+        Raises:
+            InputError: if there is nothing to learn from.
+        """
         if graph.num_rows < 2:
-            given = "one graph" if graph.level == "graph" else "the graph has one node"
+            given = "one graph" if spec.level == "graph" else "the graph has one node"
             raise InputError(f"{given}: expected two or more to learn from")
-        schema = (
-            graph.adjacency.schema if isinstance(graph.adjacency, Relations) else None
-        )
         columns = [
             Columns(table.shape[1], info.names, info.made, fit_scale(table, scaling))
             for table, info in zip(_as_tuple(graph.x), graph.tables, strict=True)
         ]
-        found = cls(graph.level, schema, columns, graph.num_nodes)
+        found = cls(spec, columns)
         return found, found._scaled(graph)
 
     def apply(self, data: Any) -> Graph:
@@ -134,12 +159,11 @@ class Preparation:
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the scales, as plain values."""
-        columns = [{**asdict(known), "scale": None} for known in self.columns]
+        schema = self.spec.schema
         return {
-            "level": self.level,
-            "schema": None if self.schema is None else self.schema._asdict(),
-            "columns": columns,
-            "num_nodes": self.num_nodes,
+            **asdict(replace(self.spec, schema=None)),
+            "schema": None if schema is None else schema._asdict(),
+            "columns": [{**asdict(known), "scale": None} for known in self.columns],
         }
 
     def tensors(self) -> dict[str, Tensor]:
@@ -156,19 +180,21 @@ class Preparation:
         cls, saved: dict[str, Any], tensors: dict[str, Tensor]
     ) -> "Preparation":
         """Rebuild what `to_json` and `tensors` gave."""
-        schema = saved["schema"]
+        values = dict(saved)
+        schema = values["schema"]
         if schema is not None:
             relations = tuple((s, r, t) for s, r, t in schema["relations"])
-            schema = Schema(tuple(schema["types"]), relations)
+            values["schema"] = Schema(tuple(schema["types"]), relations)
         columns = []
-        for number, known in enumerate(saved["columns"]):
+        for number, known in enumerate(values.pop("columns")):
             scale = None
             if f"{number}.mean" in tensors:
                 scale = ColumnScale(
                     **{k: tensors[f"{number}.{k}"] for k in ColumnScale._fields}
                 )
             columns.append(Columns(**{**known, "scale": scale}))
-        return cls(saved["level"], schema, columns, saved["num_nodes"])
+        values["in_channels"] = tuple(values["in_channels"])
+        return cls(Spec(**values), columns)
 
 
 def _as_tuple(x: Any) -> tuple[Features, ...]:

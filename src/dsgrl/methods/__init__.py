@@ -1,34 +1,23 @@
 """One small file per method, all behind the interface of `base`.
 
 A method turns a graph into loss terms and embeddings; the loop, the data and the
-evaluation live elsewhere. `METHODS` is the one list of them.
+evaluation live elsewhere. `registry.METHODS` is the one list of them, `configure`
+makes the parameters of any of them from plain settings.
 """
 
-from dsgrl.methods.base import Method
-from dsgrl.methods.baseline import Baseline
-from dsgrl.methods.build import (
-    PLAIN,
-    build_dsgrl,
-    build_for,
-    check_parameters,
-    note_unused_attributes,
-    resolve_auto,
-)
-from dsgrl.methods.cca_ssg import CCASSGMethod
-from dsgrl.methods.dsgrl import DSGRLMethod
-
-METHODS: dict[str, type[Method]] = {"dsgrl": DSGRLMethod, "cca-ssg": CCASSGMethod}
+from dsgrl.methods.base import Form, Method, Progress
+from dsgrl.methods.config import FitConfig, StopByLinks
+from dsgrl.methods.configure import all_parameters, configure, expand_names
+from dsgrl.methods.registry import METHODS
 
 __all__ = [
     "METHODS",
-    "PLAIN",
-    "Baseline",
-    "CCASSGMethod",
-    "DSGRLMethod",
+    "FitConfig",
+    "Form",
     "Method",
-    "build_dsgrl",
-    "build_for",
-    "check_parameters",
-    "note_unused_attributes",
-    "resolve_auto",
+    "Progress",
+    "StopByLinks",
+    "all_parameters",
+    "configure",
+    "expand_names",
 ]

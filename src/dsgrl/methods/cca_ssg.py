@@ -9,7 +9,6 @@ itself, and its first term is -tr(Z1^T Z2), half of this one less a constant, so
 a lambda of theirs acts as twice that of ours.
 """
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self, get_args
 
 import torch.nn.functional as F
@@ -17,17 +16,23 @@ from torch import Tensor, nn
 
 from dsgrl.augment import Perturbation
 from dsgrl.encode import Encoder
-from dsgrl.graph import Graph
+from dsgrl.graph import Graph, Spec
 from dsgrl.losses.objective import distance_from_orthonormal
-from dsgrl.methods.baseline import Baseline
-from dsgrl.methods.rules import COUNT, SHARE, WEIGHT, Rule
-from dsgrl.methods.space import Range
+from dsgrl.methods.base import Method
+from dsgrl.methods.config import FitConfig
+from dsgrl.parameters import (
+    ABOVE_ZERO,
+    COUNT,
+    SHARE,
+    WEIGHT,
+    none_or,
+    one_of,
+    parameter,
+)
 from dsgrl.typing import Level, LossTerms, NormName
 
-_NORMS = (None, *get_args(NormName))
 
-
-class CCASSGMethod(Baseline):
+class CCASSGMethod(Method):
     """One shared encoder on two random views of a graph.
 
     Args:
@@ -37,33 +42,52 @@ class CCASSGMethod(Baseline):
         decorrelation_weight: lambda.
     """
 
+    class Config(FitConfig):
+        """The parameters of CCA-SSG."""
+
+        out_channels: int = parameter(
+            COUNT, "width of the embedding", default=512, search=(64, 512, "log")
+        )
+        hidden_channels: int | None = parameter(
+            none_or(COUNT),
+            "width between the layers; None: `out_channels`",
+            default=None,
+        )
+        num_layers: int = parameter(
+            COUNT, "layers of the encoder", default=2, search=(1, 2, "linear")
+        )
+        dropout: float = parameter(
+            SHARE, "share dropped after each hidden layer while training", default=0.0
+        )
+        norm: NormName | None = parameter(
+            one_of(None, *get_args(NormName)),
+            'normalisation between the layers: None, "batch" or "layer"',
+            default=None,
+        )
+        edge_drop: float = parameter(
+            SHARE,
+            "share of the edges dropped",
+            default=0.3,
+            search=(0.0, 0.8, "linear"),
+        )
+        feature_mask: float = parameter(
+            SHARE,
+            "share of the columns set to zero",
+            default=0.2,
+            search=(0.0, 0.8, "linear"),
+        )
+        decorrelation_weight: float = parameter(
+            WEIGHT, "lambda", default=1e-3, search=(1e-4, 1e-2, "log")
+        )
+        lr: float = parameter(
+            ABOVE_ZERO,
+            "learning rate of Adam",
+            default=1e-3,
+            search=(1e-4, 1e-2, "log"),
+        )
+
+    summary: ClassVar[str] = "random views, decorrelated"
     levels: ClassVar[frozenset[Level]] = frozenset({"node"})
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "out_channels": 512,
-        "hidden_channels": None,
-        "num_layers": 2,
-        "dropout": 0.0,
-        "norm": None,
-        "edge_drop": 0.3,
-        "feature_mask": 0.2,
-        "decorrelation_weight": 1e-3,
-        "lr": 1e-3,
-    }
-    rules: ClassVar[Mapping[str, Rule]] = {
-        "num_layers": COUNT,
-        "norm": (lambda value: value in _NORMS, "one of None, 'batch', 'layer'"),
-        "edge_drop": SHARE,
-        "feature_mask": SHARE,
-        "decorrelation_weight": WEIGHT,
-    }
-    search_space: ClassVar[dict[str, Range]] = {
-        "out_channels": (64, 512, "log"),
-        "num_layers": (1, 2, "linear"),
-        "edge_drop": (0.0, 0.8, "linear"),
-        "feature_mask": (0.0, 0.8, "linear"),
-        "decorrelation_weight": (1e-4, 1e-2, "log"),
-        "lr": (1e-4, 1e-2, "log"),
-    }
 
     def __init__(
         self,
@@ -79,17 +103,23 @@ class CCASSGMethod(Baseline):
         self.decorrelation_weight = decorrelation_weight
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any], in_channels: int) -> Self:
+    def build(cls, config: Any, spec: Spec) -> Self:
         """Build the encoder and the method on it."""
-        width = parameters["out_channels"]
+        width = config.out_channels
         encoder = Encoder(
-            in_channels,
-            parameters["hidden_channels"] or width,
+            spec.in_channels[0],
+            config.hidden_channels or width,
             width,
-            **{name: parameters[name] for name in ("num_layers", "dropout", "norm")},
+            num_layers=config.num_layers,
+            dropout=config.dropout,
+            norm=config.norm,
         )
-        own = ("edge_drop", "feature_mask", "decorrelation_weight")
-        return cls(encoder, **{name: parameters[name] for name in own})
+        return cls(
+            encoder,
+            edge_drop=config.edge_drop,
+            feature_mask=config.feature_mask,
+            decorrelation_weight=config.decorrelation_weight,
+        )
 
     def training_loss(self, batch: Graph) -> LossTerms:
         """Return the two terms for two fresh views."""
@@ -103,9 +133,9 @@ class CCASSGMethod(Baseline):
         }
         return LossTerms(terms, z=h1.detach())
 
-    def embed(self, batch: Graph) -> Tensor:
+    def embed(self, graph: Graph) -> Tensor:
         """Embed the graph as it is [N, D]."""
-        z: Tensor = self.encoder(batch.adjacency, batch.x)
+        z: Tensor = self.encoder(graph.adjacency, graph.x)
         return z
 
 

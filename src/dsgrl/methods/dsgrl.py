@@ -3,17 +3,23 @@
 Figure (a): learned features, A' = A; (b): learned topology, X1 = X2 = X; (c): both.
 """
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
 from dsgrl.augment import FeatureAugmenter, Perturbation, PerTypeAugmenter, Topology
-from dsgrl.encode import Readout, merge_views
-from dsgrl.graph import Graph
+from dsgrl.encode import Readout, merge_views, smooth
+from dsgrl.graph import Graph, Spec
 from dsgrl.losses.objective import mean_terms, objective
-from dsgrl.methods.base import Method
-from dsgrl.methods.space import DSGRL_SPACE, Range
+from dsgrl.methods.base import Form, Method
+from dsgrl.methods.dsgrl_config import (
+    FORMS,
+    DSGRLConfig,
+    build_parts,
+    estimate_bytes,
+)
 from dsgrl.typing import AggregateName, Level, LossTerms
 
 
@@ -27,11 +33,16 @@ class DSGRLMethod(Method):
         readout: pools the nodes of each graph, if graphs are to be embedded.
         perturb: weakens the graph at random while training, if at all.
         aggregate: "concat" [N, 2 D], "mean" or "sum" [N, D] of the two embeddings.
+        smoothing: n; Z + A^n Z is returned, Z for 0.
         objective_options: weights and forms, passed on to `objective`.
     """
 
+    topology: Topology | None
+
+    Config = DSGRLConfig
+    summary: ClassVar[str] = "two views, learned or not, and one encoder"
     levels: ClassVar[frozenset[Level]] = frozenset({"node", "graph", "hetero"})
-    search_space: ClassVar[dict[str, Range]] = DSGRL_SPACE
+    forms: ClassVar[Mapping[str, Form]] = FORMS
 
     def __init__(
         self,
@@ -42,12 +53,19 @@ class DSGRLMethod(Method):
         perturb: Perturbation | None = None,
         *,
         aggregate: AggregateName = "concat",
+        smoothing: int = 0,
         objective_options: dict[str, Any],
     ) -> None:
         super().__init__()
         self.features, self.topology, self.encoder = features, topology, encoder
         self.readout, self.perturb = readout, perturb or Perturbation()
-        self.aggregate, self.options = aggregate, objective_options
+        self.aggregate, self.smoothing = aggregate, smoothing
+        self.options = objective_options
+
+    @classmethod
+    def build(cls, config: Any, spec: Spec) -> Self:
+        """Build views, encoder and objective from parameters."""
+        return cls(**build_parts(config, spec))
 
     def views(self, batch: Graph) -> list[tuple[Any, Any]]:
         """Make the two views (A, X1) and (A', X2)."""
@@ -75,6 +93,25 @@ class DSGRLMethod(Method):
         losses = [objective(z[:, 0], z[:, 1], weights, **self.options) for z in kinds]
         return LossTerms(mean_terms(losses), z=kinds[0][:, 0].detach())
 
-    def embed(self, batch: Graph) -> Tensor:
-        """Return Z = AGG(Z1, Z2)."""
-        return merge_views(self.encode(batch), self.aggregate)
+    def embed(self, graph: Graph) -> Tensor:
+        """Return Z = AGG(Z1, Z2), smoothed over the graph if asked for."""
+        z = merge_views(self.encode(graph), self.aggregate)
+        return smooth(z, graph.adjacency, self.smoothing)
+
+    def training_state(self) -> dict[str, Tensor]:
+        """Return the learned edges that are still in use."""
+        return {} if self.topology is None else self.topology.training_state()
+
+    def load_training_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take over the learned edges that are still in use."""
+        if self.topology is not None:
+            self.topology.load_training_state(state)
+
+    def training_bytes(self, graph: Graph) -> float | None:
+        """Estimate the memory of one step from the widths of all parts."""
+        return estimate_bytes(self.features, self.encoder, self.perturb, graph)
+
+    @property
+    def uses_edge_attr(self) -> bool:
+        """Whether the encoder takes edge attributes."""
+        return bool(getattr(self.encoder, "accepts_attr", False))

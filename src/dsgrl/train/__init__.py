@@ -1,10 +1,21 @@
-"""One loop for every method, and what it watches.
+"""One fit and one loop for every method, and what it watches.
 
 Seeds are set in one function, collapse is measured every epoch, and `epochs="auto"`
 stops by held-out links: no label is ever looked at.
 """
 
-from dsgrl.train.loop import DivergenceError, History, TrainConfig, train
+from dsgrl.train.fit import Fitted, Labels, begin, fit, fit_graph
+from dsgrl.train.loop import History, Training, train
 from dsgrl.train.seed import seeded
 
-__all__ = ["DivergenceError", "History", "TrainConfig", "seeded", "train"]
+__all__ = [
+    "Fitted",
+    "History",
+    "Labels",
+    "Training",
+    "begin",
+    "fit",
+    "fit_graph",
+    "seeded",
+    "train",
+]

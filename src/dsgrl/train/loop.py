@@ -1,185 +1,229 @@
-"""One training loop for every method."""
+"""One training loop for every method; its state is one object that can be saved."""
 
 import logging
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from dsgrl.graph import Graph
-from dsgrl.methods.base import Method
-from dsgrl.train.batches import shuffled_batches
+from dsgrl.methods.base import Method, Progress
+from dsgrl.methods.config import FitConfig, StopByLinks
 from dsgrl.train.diagnostics import is_collapsed, measure_health
-from dsgrl.train.links import HOLDOUT_SHARE, HeldOutLinks
+from dsgrl.train.links import HeldOutLinks
 from dsgrl.train.watch import Watch
-from dsgrl.typing import LossTerms
+from dsgrl.typing import DivergenceError
 
 logger = logging.getLogger(__name__)
 
 History = list[dict[str, float]]
-# Passes over a set of graphs under "auto", where no link tells when to stop.
-GRAPH_EPOCHS = 5
 Report = Callable[[dict[str, float]], None]
+# Epochs of training without any signal, where a graph has too few edges to hide some.
+UNOBSERVED_EPOCHS = 100
 
 
-class DivergenceError(RuntimeError):
-    """The loss is no longer a number."""
+class Training:
+    """A method on its way: optimisers, random state, history and watch.
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TrainConfig:
-    """How to train.
-
-    Attributes:
-        epochs: a number, or "auto": follow held-out links and go back to the
-            epoch that `Watch` says, the untrained model included.
-        max_epochs: the most that "auto" takes.
-        patience: "auto" stops when the epoch to keep, were there no untrained model,
-            lies this many back, and the score is not rising from a low.
-        tolerance: by how many standard errors an epoch may be behind the best.
-        check_every: epochs between two looks at the held-out links.
-        holdout: share of the edges hidden by "auto".
-        batch_size: graphs per step where there are many; None for all at once.
-        lr: learning rate of Adam.
-        weight_decay: its L2 penalty; "auto": as `pick_decay` says.
-        warmup_epochs: epochs over which the rate rises to `lr`.
-    """
-
-    epochs: int | Literal["auto"] = "auto"
-    max_epochs: int = 500
-    patience: int = 100
-    tolerance: float = 1.0
-    check_every: int = 5
-    holdout: float = HOLDOUT_SHARE
-    batch_size: int | None = 128
-    lr: float = 1e-3
-    weight_decay: float | Literal["auto"] = 0.0
-    warmup_epochs: int = 0
-
-
-def pick_decay(num_nodes: int) -> float:
-    """Choose the L2 penalty: the more nodes speak, the less it is needed."""
-    return min(1e-4, 0.3 / num_nodes)
-
-
-def train(
-    method: Method, graph: Graph, config: TrainConfig, report: Report | None = None
-) -> tuple[History, int]:
-    """Train a method, in place: on a full graph, or on batches of many graphs.
+    `state_dict` between two epochs holds all of it: a training that is loaded from it
+    ends in the same weights, bit for bit, as one that was never interrupted.
 
     Args:
-        method: what to train; left in evaluation mode.
+        method: what is trained, in place.
         graph: all nodes and edges.
-        config: how to train.
-        report: called with every epoch's row of the history.
+        config: how to train; every "auto" replaced.
+        links: the edges hidden from training, if they say when to stop.
+
+    Attributes:
+        epoch: epochs trained so far.
+        history: one row per epoch: loss terms, spread of the embedding and, where it
+            was taken, the score of the hidden links (the row of epoch 0 has that of
+            the untrained model).
+        epochs: the most epochs there can be.
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        graph: Graph,
+        config: FitConfig,
+        links: HeldOutLinks | None = None,
+    ) -> None:
+        self.method, self.config = method, config
+        self.graph = graph if links is None else graph.with_adjacency(links.training)
+        self.graph = method.prepare(self.graph)
+        stop = config.epochs
+        self.watch: Watch | None = None
+        if isinstance(stop, StopByLinks):
+            assert links is not None
+            self.watch = Watch(method, self.graph, links, stop)
+            self.epochs = stop.max_epochs
+        else:
+            self.epochs = int(stop)
+        self.optimizers = method.optimizers(config)
+        # What `warmup_epochs` rises to.
+        self.rates = [_rates(optimizer) for optimizer in self.optimizers]
+        self.epoch = self.steps = 0
+        self.has_warned = False
+        self.history: History = []
+        if self.watch is not None:
+            self.history.append({"epoch": 0.0, **self.watch.measure()})
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the last epoch has been trained."""
+        stopped = self.watch is not None and self.watch.should_stop(self.epoch)
+        return self.epoch >= self.epochs or stopped
+
+    def run(self, report: Report | None = None) -> int:
+        """Train to the end and go back to the epoch to keep; return that epoch.
+
+        Args:
+            report: called with every epoch's row of the history.
+
+        Raises:
+            DivergenceError: if the loss is no longer finite.
+        """
+        while not self.is_done:
+            row = self.run_epoch()
+            if report:
+                report(row)
+        self.method.eval()
+        return self.epochs if self.watch is None else self.watch.restore()
+
+    def run_epoch(self) -> dict[str, float]:
+        """Train for one epoch and return its row of the history."""
+        self.epoch += 1
+        self._warm_up()
+        row = {"epoch": float(self.epoch), **self._pass()}
+        self.method.after_epoch(self._progress())
+        if not self.has_warned and self.epoch >= 10 and is_collapsed(row):
+            _warn_of_collapse(row, self.epoch)
+            self.has_warned = True
+        if self.watch is not None and self.watch.is_due(self.epoch):
+            row |= self.watch.look(self.epoch)
+        self.history.append(row)
+        return row
+
+    def _pass(self) -> dict[str, float]:
+        """Take a step on every batch and return what they measured, on average."""
+        self.method.train()
+        rows, embedded = [], []
+        for batch in self.method.batches(self.graph, self.config):
+            try:
+                loss = self.method.step(batch, self.optimizers)
+            except DivergenceError as error:
+                rate = self.optimizers[0].param_groups[0]["lr"]
+                raise DivergenceError(
+                    f"training diverged at epoch {self.epoch} ({error}): lower lr, now "
+                    f"{rate:g}, or scale the features"
+                ) from error
+            self.steps += 1
+            self.method.after_step(self._progress())
+            rows.append(loss.numbers())
+            embedded.append(loss.z)
+        mean = {k: sum(row[k] for row in rows) / len(rows) for k in rows[0]}
+        return {**mean, **measure_health(torch.cat(embedded))}
+
+    def _progress(self) -> Progress:
+        return Progress(self.epoch, self.steps, self.epochs)
+
+    def _warm_up(self) -> None:
+        if self.epoch <= self.config.warmup_epochs:
+            share = self.epoch / self.config.warmup_epochs
+            for optimizer, rates in zip(self.optimizers, self.rates, strict=True):
+                for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                    group["lr"] = rate * share
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that the rest of the training depends on."""
+        return {
+            "epoch": self.epoch,
+            "steps": self.steps,
+            "has_warned": self.has_warned,
+            "history": [dict(row) for row in self.history],
+            "method": {k: v.clone() for k, v in self.method.state_dict().items()},
+            "method_state": self.method.training_state(),
+            "optimizers": [_copied(o.state_dict()) for o in self.optimizers],
+            "watch": None if self.watch is None else self.watch.state_dict(),
+            "random": torch.get_rng_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was taken; sets torch's random state."""
+        self.epoch, self.steps = state["epoch"], state["steps"]
+        self.has_warned = state["has_warned"]
+        self.history = [dict(row) for row in state["history"]]
+        self.method.load_state_dict(state["method"])
+        self.method.load_training_state(state["method_state"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(_copied(saved))
+        if self.watch is not None:
+            self.watch.load_state_dict(state["watch"])
+        torch.set_rng_state(state["random"])
+
+
+def plan_links(
+    graph: Graph, config: FitConfig
+) -> tuple[FitConfig, HeldOutLinks | None]:
+    """Hide some edges to stop by, where the configuration asks for it.
 
     Returns:
-        The history, one row per epoch: loss terms, spread of the embedding and,
-        under "auto", the score of the held-out links where it was taken (the row
-        of epoch 0 has that of the untrained model). And the epoch that was kept.
-
-    Raises:
-        DivergenceError: if the loss is no longer finite.
+        The configuration, with a number of epochs if the graph has too few edges, and
+        the hidden links.
     """
-    epochs, links = _plan(graph, config)
-    batch = graph if links is None else graph.with_adjacency(links.training)
-    watch = Watch(method, batch, links, config.tolerance) if links else None
-    decay = config.weight_decay
-    optimizer = torch.optim.Adam(
-        method.parameters(),
-        config.lr,
-        weight_decay=pick_decay(graph.num_nodes) if decay == "auto" else decay,
-        fused=True,
-    )
-    history: History = [] if watch is None else [{"epoch": 0.0, **watch.measure()}]
-    warned = False
-    for epoch in range(1, epochs + 1):
-        _warm_up(optimizer, config, epoch)
-        row = {"epoch": float(epoch), **_pass(method, batch, optimizer, config, epoch)}
-        if not warned and epoch >= 10 and is_collapsed(row):
-            _warn_of_collapse(row, epoch)
-            warned = True
-        stop = watch is not None and _look(watch, epoch, row, config)
-        history.append(row)
-        if report:
-            report(row)
-        if stop:
-            break
-    method.eval()
-    if watch is None:
-        return history, epochs
-    return history, watch.restore()
-
-
-def _look(watch: Watch, epoch: int, row: dict[str, float], config: TrainConfig) -> bool:
-    """Measure where due; tell whether it is time to stop."""
-    if epoch % config.check_every == 0:
-        row |= watch.look(epoch)
-    return watch.should_stop(epoch, config.patience)
-
-
-def _plan(graph: Graph, config: TrainConfig) -> tuple[int, HeldOutLinks | None]:
-    """Say how long to train at most, and by which hidden links to stop."""
-    if config.epochs != "auto":
-        return config.epochs, None
-    if graph.ptr is not None:
-        return min(GRAPH_EPOCHS, config.max_epochs), None
-    links = HeldOutLinks(graph.adjacency, config.holdout)
+    stop = config.epochs
+    if not isinstance(stop, StopByLinks):
+        return config, None
+    links = HeldOutLinks(graph.adjacency, stop.holdout)
     if links.usable:
-        return config.max_epochs, links
-    epochs = min(100, config.max_epochs)
+        return config, links
+    epochs = min(UNOBSERVED_EPOCHS, stop.max_epochs)
     logger.warning(
         "too few edges to hold any out: training for %d epochs unobserved (set epochs "
         "to choose yourself)",
         epochs,
     )
-    return epochs, None
+    return config.replace(epochs=epochs), None
 
 
-def _pass(
-    method: Method,
-    graph: Graph,
-    optimizer: torch.optim.Optimizer,
-    config: TrainConfig,
-    epoch: int,
-) -> dict[str, float]:
-    """Take a step on every batch and return what they measured, on average."""
-    method.train()
-    rows, embedded = [], []
-    for batch in shuffled_batches(graph, config.batch_size):
-        row, z = _step(method, batch, optimizer, epoch)
-        rows.append(row)
-        embedded.append(z)
-    mean = {k: sum(row[k] for row in rows) / len(rows) for k in rows[0]}
-    return {**mean, **measure_health(torch.cat(embedded))}
+def train(
+    method: Method, graph: Graph, config: FitConfig, report: Report | None = None
+) -> tuple[History, int]:
+    """Train a method, in place, on a full graph or on batches of many graphs.
+
+    Args:
+        method: what to train; left in evaluation mode.
+        graph: all nodes and edges.
+        config: how to train; every "auto" replaced.
+        report: called with every epoch's row of the history.
+
+    Returns:
+        The history and the epoch that was kept.
+
+    Raises:
+        DivergenceError: if the loss is no longer finite.
+    """
+    config, links = plan_links(graph, config)
+    training = Training(method, graph, config, links)
+    epoch = training.run(report)
+    return training.history, epoch
 
 
-def _step(
-    method: Method, batch: Graph, optimizer: torch.optim.Optimizer, epoch: int
-) -> tuple[dict[str, float], Tensor]:
-    """Take one step and return what it measured, and the embedding it saw."""
-    optimizer.zero_grad()
-    loss: LossTerms = method.training_loss(batch)
-    total = loss.total
-    row = {"loss": total.item(), **{k: v.item() for k, v in loss.terms.items()}}
-    if not math.isfinite(row["loss"]):
-        terms = ", ".join(f"{k} {v:.3g}" for k, v in row.items())
-        raise DivergenceError(
-            f"training diverged at epoch {epoch} ({terms}): lower lr, now "
-            f"{optimizer.param_groups[0]['lr']:g}, or scale the features"
-        )
-    total.backward()
-    optimizer.step()
-    return row, loss.z
+def _rates(optimizer: torch.optim.Optimizer) -> list[float]:
+    return [group["lr"] for group in optimizer.param_groups]
 
 
-def _warm_up(optimizer: torch.optim.Optimizer, config: TrainConfig, epoch: int) -> None:
-    if epoch <= config.warmup_epochs:
-        for group in optimizer.param_groups:
-            group["lr"] = config.lr * epoch / config.warmup_epochs
+def _copied(value: Any) -> Any:
+    """Copy nested state; tensors too, which optimisers change in place."""
+    if isinstance(value, Tensor):
+        return value.clone()
+    if isinstance(value, dict):
+        return {key: _copied(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_copied(part) for part in value]
+    return value
 
 
 def _warn_of_collapse(row: dict[str, float], epoch: int) -> None:

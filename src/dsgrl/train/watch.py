@@ -2,13 +2,16 @@
 
 import copy
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from dsgrl.graph import Graph
 from dsgrl.methods.base import Method
+from dsgrl.methods.config import StopByLinks
 from dsgrl.train.links import HeldOutLinks
 
 logger = logging.getLogger(__name__)
@@ -16,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A state that may be kept, and how well it tells held-out links."""
+    """A state that may be kept, and its AUC on the held-out links."""
 
     epoch: int
     link_auc: float
@@ -26,43 +29,108 @@ class Candidate:
 class Watch:
     """Follows a method in training and goes back to the epoch to keep.
 
-    That is the earliest epoch whose AUC is within a standard error of the best, or some
-    part of it, the untrained model included: the AUC goes on creeping up long after the
+    That is the earliest epoch whose AUC is within some standard errors of the best,
+    the untrained model included: the AUC goes on rising slowly long after the
     embedding has begun to spread noise.
 
     Args:
         method: what is trained.
         batch: the graph it is trained on.
         links: the edges hidden from it.
-        tolerance: by how many standard errors to be behind the best.
+        rule: tolerance, patience and how often to look.
     """
 
     def __init__(
-        self,
-        method: Method,
-        batch: Graph,
-        links: HeldOutLinks,
-        tolerance: float = 1.0,
+        self, method: Method, batch: Graph, links: HeldOutLinks, rule: StopByLinks
     ) -> None:
         self.method, self.batch, self.links = method, batch, links
-        self.tolerance = tolerance
+        self.rule = rule
         self.untrained = self._candidate(0)
-        # Trained states whose AUC is near the best, each better than the one before.
-        self.near: list[Candidate] = []
-        self.seen: dict[int, float] = {}
+        self.selection = Selection(links, rule, self.untrained.link_auc)
+        # The states of the epochs that may be kept.
+        self.states: dict[int, Candidate] = {0: self.untrained}
 
     def measure(self) -> dict[str, float]:
         """Return what was measured of the untrained model."""
         return {"link_auc": self.untrained.link_auc}
 
+    def is_due(self, epoch: int) -> bool:
+        """Whether this epoch is looked at."""
+        return epoch % self.rule.check_every == 0
+
     def look(self, epoch: int) -> dict[str, float]:
         """Measure the present state and remember it if it may be kept."""
         now = self._candidate(epoch)
-        self.seen[epoch] = now.link_auc
-        if not self.near or now.link_auc > self.near[-1].link_auc:
-            least = self._near(now.link_auc)
-            self.near = [c for c in self.near if c.link_auc >= least] + [now]
+        self.selection.add(epoch, now.link_auc)
+        self.states[epoch] = now
+        keep = {0, *self.selection.near}
+        self.states = {e: state for e, state in self.states.items() if e in keep}
         return {"link_auc": now.link_auc}
+
+    def should_stop(self, epoch: int) -> bool:
+        """Whether the epoch to keep is out of sight; see `Selection.should_stop`."""
+        return self.selection.should_stop(epoch)
+
+    def restore(self) -> int:
+        """Go back to the epoch to keep and return it."""
+        kept = self.states[self.selection.kept]
+        self.method.load_state_dict(kept.state)
+        logger.info(
+            "kept epoch %d: held-out links predicted with AUC %.3f",
+            kept.epoch,
+            kept.link_auc,
+        )
+        return kept.epoch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the scores and the states that may be kept."""
+        return {
+            "seen": dict(self.selection.seen),
+            "states": [asdict(candidate) for candidate in self.states.values()],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        found = [Candidate(**candidate) for candidate in state["states"]]
+        self.states = {candidate.epoch: candidate for candidate in found}
+        self.untrained = self.states[0]
+        self.selection = Selection(self.links, self.rule, self.untrained.link_auc)
+        for epoch, link_auc in state["seen"].items():
+            self.selection.add(epoch, link_auc)
+
+    @torch.no_grad()
+    def _candidate(self, epoch: int) -> Candidate:
+        self.method.eval()
+        z = self.method.embed(self.batch)
+        link_auc = self.links.score(self.batch.split(z))
+        return Candidate(epoch, link_auc, copy.deepcopy(self.method.state_dict()))
+
+
+class Selection:
+    """The rule alone, on numbers: which epoch is kept and when to stop.
+
+    Args:
+        links: gives the standard error of a score.
+        rule: tolerance and patience.
+        untrained: AUC of the untrained model.
+
+    Attributes:
+        seen: AUC by epoch, of the trained states looked at.
+        near: epochs whose AUC is near the best, each better than the one before.
+    """
+
+    def __init__(self, links: Any, rule: StopByLinks, untrained: float) -> None:
+        self.links, self.untrained = links, untrained
+        self.tolerance, self.patience = rule.tolerance, rule.patience
+        self.seen: dict[int, float] = {}
+        self.near: list[int] = []
+
+    def add(self, epoch: int, link_auc: float) -> None:
+        """Take in the score of an epoch."""
+        self.seen[epoch] = link_auc
+        if not self.near or link_auc > self.seen[self.near[-1]]:
+            least = self._least(link_auc)
+            self.near = [e for e in self.near if self.seen[e] >= least] + [epoch]
 
     @property
     def kept_if_trained(self) -> int:
@@ -71,40 +139,30 @@ class Watch:
         Training often makes the AUC fall at first: the untrained model takes part in
         what is kept, not in when to stop.
         """
-        return self.near[0].epoch if self.near else 0
+        return self.near[0] if self.near else 0
 
-    def should_stop(self, epoch: int, patience: int) -> bool:
-        """Whether to stop: the epoch to keep lies this far back, and nothing is coming.
+    @property
+    def kept(self) -> int:
+        """The epoch to keep."""
+        if self.near and self.untrained < self._least(self.seen[self.near[-1]]):
+            return self.near[0]
+        return 0
 
-        An AUC that is by more than a standard error above the lowest of that time is on
-        its way up again.
+    def should_stop(self, epoch: int) -> bool:
+        """Whether the epoch to keep is `patience` epochs back and nothing is coming.
+
+        An AUC that is by more than a standard error above the lowest of that time is
+        rising again.
         """
-        if not self.seen or epoch - self.kept_if_trained < patience:
+        if not self.seen or epoch - self.kept_if_trained < self.patience:
             return False
         last = max(self.seen)
-        recent = [auc for at, auc in self.seen.items() if at > last - patience]
-        return min(recent) >= recent[-1] - self.links.standard_error(recent[-1])
+        recent = [auc for at, auc in self.seen.items() if at > last - self.patience]
+        lowest: float = recent[-1] - self.links.standard_error(recent[-1])
+        return min(recent) >= lowest
 
-    def restore(self) -> int:
-        """Go back to the epoch to keep and return it."""
-        kept = self.untrained
-        if self.near and kept.link_auc < self._near(self.near[-1].link_auc):
-            kept = self.near[0]
-        self.method.load_state_dict(kept.state)
-        logger.info(
-            "kept epoch %d: held-out links told apart with AUC %.3f",
-            kept.epoch,
-            kept.link_auc,
-        )
-        return kept.epoch
-
-    def _near(self, best: float) -> float:
+    def _least(self, best: float) -> float:
         """The lowest AUC that counts as near this one."""
-        return best - self.tolerance * self.links.standard_error(best)
-
-    @torch.no_grad()
-    def _candidate(self, epoch: int) -> Candidate:
-        self.method.eval()
-        z = self.method.embed(self.batch)
-        link_auc = self.links.score(self.batch.split(z))
-        return Candidate(epoch, link_auc, copy.deepcopy(self.method.state_dict()))
+        tolerance: Any = self.tolerance
+        least: float = best - tolerance * self.links.standard_error(best)
+        return least

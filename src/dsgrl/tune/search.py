@@ -7,12 +7,13 @@ from typing import Any
 import optuna
 from optuna.trial import Trial, TrialState
 
+from dsgrl.bench.recipes import merge
 from dsgrl.bench.systems import Embedded
-from dsgrl.methods.space import Range
-from dsgrl.train.loop import DivergenceError
+from dsgrl.parameters import Range
 from dsgrl.tune.criteria import Criterion
 from dsgrl.tune.space import suggest
 from dsgrl.tune.study import FINISHED, count, drop_abandoned, worker
+from dsgrl.typing import DivergenceError
 
 Parameters = dict[str, Any]
 
@@ -21,6 +22,7 @@ Parameters = dict[str, Any]
 FIRST_STAGE = 0.25
 # A prime, so that the samplers of studies with neighbouring seeds differ.
 SEED_STEP = 7919
+MAX_EPOCHS = "epochs__max_epochs"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,7 +115,7 @@ class Search:
             return dict(start)
         first = next(iter(self.starts.values()))
         drawn = {key: suggest(trial, key, span) for key, span in self.space.items()}
-        return {**first, **drawn}
+        return merge(first, drawn)
 
 
 def _stages(parameters: Parameters) -> list[Parameters]:
@@ -121,7 +123,7 @@ def _stages(parameters: Parameters) -> list[Parameters]:
 
     Both draw the same random numbers, so the short fit is the beginning of the other.
     """
-    key = "max_epochs" if parameters["epochs"] == "auto" else "epochs"
+    key = MAX_EPOCHS if parameters["epochs"] == "auto" else "epochs"
     first = max(1, round(FIRST_STAGE * parameters[key]))
     short = {**parameters, key: first}
     return [short, parameters] if first < parameters[key] else [parameters]
@@ -129,4 +131,4 @@ def _stages(parameters: Parameters) -> list[Parameters]:
 
 def _has_stopped(embedded: Embedded, stage: Parameters) -> bool:
     """Whether training ended by itself, so that more epochs would change nothing."""
-    return bool(stage["epochs"] == "auto" and embedded.epochs_run < stage["max_epochs"])
+    return bool(stage["epochs"] == "auto" and embedded.epochs_run < stage[MAX_EPOCHS])

@@ -2,7 +2,7 @@
 
 from optuna.trial import Trial
 
-from dsgrl.methods.space import Range
+from dsgrl.parameters import Range
 
 
 def suggest(trial: Trial, name: str, span: Range) -> float:

@@ -9,17 +9,13 @@ from typing import Any
 import optuna
 from optuna.trial import TrialState
 
-from dsgrl.bench.recipes import (
-    NOT_IN_RECIPES,
-    ParameterTable,
-    list_recipes,
-    load_recipe,
-    merge,
-    write_recipe,
-)
-from dsgrl.bench.systems import SYSTEMS, System, unlabelled
-from dsgrl.datasets.table import DATASETS, load_dataset
+from dsgrl.bench.recipes import NOT_IN_RECIPES, list_recipes, merge, write_recipe
+from dsgrl.bench.suites import load_recipe
+from dsgrl.bench.systems import SYSTEMS, System, typical_spec, unlabelled
+from dsgrl.datasets.table import DATASETS, load_dataset, suggest
 from dsgrl.io.atomic import check_writable
+from dsgrl.methods import expand_names
+from dsgrl.parameters import search_space
 from dsgrl.tune.criteria import by_links, by_validation
 from dsgrl.tune.search import Parameters, Search
 from dsgrl.tune.study import FINISHED, count, open_study
@@ -96,26 +92,32 @@ def tune(
             f"known to rank settings (docs/CHOOSING.md): tune with labels, or take the "
             f"default"
         )
-    table = _table_of(method)
-    system = SYSTEMS[method]
-    base = table.merge(pinned, {**system.fixed, "random_state": seed})
-    table.check(base)
+    system = _tunable(method)
+    if dataset not in DATASETS:
+        raise InputError(f"unknown dataset '{dataset}'{suggest(dataset)}")
+    row = DATASETS[dataset]
+    if row.level not in system.levels:
+        raise InputError(f"--method {method}: not meant for level '{row.level}'")
+    pinned = expand_names(system.method, pinned)
+    config = system.configure({**pinned, "random_state": seed}, row.level)
+    base = system.complete(config, row.level)
     name = study or "-".join([dataset, method, *["without-labels"] * without_labels])
     out = out or Path("tune") / f"{name}.toml"
     check_writable(out.parent)
     data = load_dataset(dataset, folder)
-    row, hidden = DATASETS[dataset], unlabelled(data)
-    if row.level not in system.levels:
-        raise InputError(f"--method {method}: not meant for level '{row.level}'")
-    space = system.space(row.level)
+    hidden = unlabelled(data)
+    full = system.restore(base, row.level).completed(typical_spec(row.level))
+    space = search_space(full, row.level)
     criterion, score = (
         by_links() if without_labels else by_validation(data, dataset, folder)
     )
     search = Search(
-        embed=lambda parameters: system.embed(hidden, dict(parameters), row.target),
+        embed=lambda parameters: system.embed(
+            hidden, system.restore(parameters, row.level), row.target
+        ),
         criterion=criterion,
         space={key: value for key, value in space.items() if key not in pinned},
-        starts=_starts(system, dataset, base, pinned),
+        starts=_starts(method, dataset, base, pinned),
     )
     opened = open_study(
         name,
@@ -139,7 +141,8 @@ def tune(
             f"{stands.value:.4f}.",
             f"Score: {score}; seed {seed}.",
         ]
-        _write(stands, table, {*search.space, *system.fixed}, notes)
+        defaults = system.parameters(row.level)
+        _write(stands, defaults, {*search.space, "views"}, notes)
         return stands
 
     for _ in search.run(opened, trials, seed):
@@ -148,12 +151,12 @@ def tune(
     return write()
 
 
-def _table_of(method: str) -> ParameterTable:
-    """Return the parameters of a system that can be tuned."""
+def _tunable(method: str) -> System:
+    """Return a system that can be tuned."""
     trained = {
-        name: system.parameters
+        name: system
         for name, system in SYSTEMS.items()
-        if system.parameters is not None and "epochs" not in system.fixed
+        if system.is_trained and not system.needs_labels
     }
     if method not in trained:
         raise InputError(
@@ -163,14 +166,16 @@ def _table_of(method: str) -> ParameterTable:
 
 
 def _starts(
-    system: System, dataset: str, base: Parameters, pinned: Mapping[str, Any]
+    method: str, dataset: str, base: Parameters, pinned: Mapping[str, Any]
 ) -> dict[str, Parameters]:
-    starts = {"default": base}
+    starts, system = {"default": base}, SYSTEMS[method]
     name = f"paper/{system.recipes}/{dataset}"
     if name in list_recipes():
-        assert system.parameters is not None
-        recipe = load_recipe(name, system.parameters)
-        starts["paper"] = merge(base, recipe, pinned)
+        level = DATASETS[dataset].level
+        recipe = load_recipe(name, method, level)
+        seed = {"random_state": base["random_state"]}
+        config = system.configure(merge(recipe, pinned, seed), level)
+        starts["paper"] = system.complete(config, level)
     return starts
 
 
@@ -195,13 +200,12 @@ def _where_it_stands(study: optuna.Study, out: Path) -> Tuned:
 
 
 def _write(
-    stands: Tuned, table: ParameterTable, always: set[str], notes: list[str]
+    stands: Tuned, defaults: Parameters, always: set[str], notes: list[str]
 ) -> None:
     """Write what was searched, what makes the system, and what is not the default."""
-    defaults = table.defaults()
     chosen = {
         key: value
         for key, value in stands.parameters.items()
-        if key not in NOT_IN_RECIPES and (key in always or value != defaults[key])
+        if key not in NOT_IN_RECIPES and (key in always or value != defaults.get(key))
     }
     write_recipe(stands.out, chosen, notes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from scipy.stats import spearmanr
 
-from dsgrl.bench.curves import ALONE, base_setting, name_setting
+from studies.curves import ALONE, base_setting, name_setting
 from dsgrl.bench.lines import Line
 from dsgrl.methods.build import ALONE as HELP_ALONE
 from dsgrl.train import TrainConfig

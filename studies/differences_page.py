@@ -8,10 +8,10 @@ import argparse
 import logging
 from pathlib import Path
 
-from dsgrl.bench.differences.changes import Variant, affordable, plan
-from dsgrl.bench.differences.gaps import Gap, find_gaps
-from dsgrl.bench.differences.page import render_page
-from dsgrl.bench.differences.variants import measure
+from studies.differences.changes import Variant, affordable, plan
+from studies.differences.gaps import Gap, find_gaps
+from studies.differences.page import render_page
+from studies.differences.variants import measure
 from dsgrl.bench.lines import read_lines
 
 ROOT = Path(__file__).parent.parent

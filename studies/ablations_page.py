@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dsgrl.bench.ablations import render_ablations
+from studies.ablations import render_ablations
 from dsgrl.bench.lines import read_lines
 
 ROOT = Path(__file__).parent.parent

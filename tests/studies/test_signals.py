@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from studies.signals import Signals, predictability
 from torch import Tensor
 
 from dsgrl import DSGRL
@@ -10,7 +11,6 @@ from dsgrl.methods import build_dsgrl
 from dsgrl.methods.base import Method
 from dsgrl.train.diagnostics import measure_health, spectrum_slope
 from dsgrl.train.links import HeldOutLinks
-from dsgrl.train.signals import Signals, predictability
 from dsgrl.typing import LossTerms
 from samples import LEVELS, make_data, make_graphs
 

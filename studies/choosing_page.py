@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from dsgrl.bench.choosing import render_choosing
-from dsgrl.bench.curves import is_curve
+from studies.choosing import render_choosing
+from studies.curves import is_curve
 from dsgrl.bench.lines import read_lines
 
 ROOT = Path(__file__).parent.parent
@@ -36,7 +36,7 @@ and both count.
 * *rank correlation*: Spearman's, with the validation score, over all candidates of a
   dataset; mean over the datasets.
 
-The signals are those of `dsgrl.train.signals`. "Held-out links, earliest near the best"
+The signals are those of `studies.signals`. "Held-out links, earliest near the best"
 hides 5 % of the edges and takes the earliest epoch whose AUC is within one standard
 error of the best, stopping when that epoch lies 100 back: what `epochs="auto"` does
 (within half of one where the second view has nodes alone, `tolerance`).

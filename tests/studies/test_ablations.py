@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-
-from dsgrl.bench import ablations
-from dsgrl.bench.ablations import (
+from dsgrl.methods.build import resolve_auto
+from studies.ablations import (
     BASES,
     DEFAULTS,
     GRAPHS,
@@ -23,13 +22,14 @@ from dsgrl.bench.ablations import (
     render_ablations,
     run_ablations,
 )
+
 from dsgrl.bench.recipes import default_parameters
 from dsgrl.bench.runner import Failure
 from dsgrl.bench.systems import SYSTEMS
 from dsgrl.datasets.table import DATASETS
 from dsgrl.methods import check_parameters
-from dsgrl.methods.build import resolve_auto
 from dsgrl.typing import InputError
+from studies import ablations
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.title)

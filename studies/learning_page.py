@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from dsgrl.bench.curves import ALONE, base_setting, is_curve, name_setting
+from studies.curves import ALONE, base_setting, is_curve, name_setting
 from dsgrl.bench.lines import Line, read_lines
 
 ROOT = Path(__file__).parent.parent

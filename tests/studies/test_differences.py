@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_runner import toy_graph, toy_graphs
-
-from dsgrl.bench.differences import variants
-from dsgrl.bench.differences.changes import FITS, WORDS, Variant, affordable, plan
-from dsgrl.bench.differences.gaps import (
+from studies.differences import variants
+from studies.differences.changes import FITS, WORDS, Variant, affordable, plan
+from studies.differences.gaps import (
     Gap,
     Measured,
     explain,
@@ -18,10 +16,12 @@ from dsgrl.bench.differences.gaps import (
     measured_for,
     verdict,
 )
-from dsgrl.bench.differences.judges import JUDGES
-from dsgrl.bench.differences.page import render_page
-from dsgrl.bench.differences.program import largest_entries
-from dsgrl.bench.differences.variants import measure
+from studies.differences.judges import JUDGES
+from studies.differences.page import render_page
+from studies.differences.program import largest_entries
+from studies.differences.variants import measure
+from test_runner import toy_graph, toy_graphs
+
 from dsgrl.bench.lines import read_lines
 from dsgrl.bench.suites import CASES, SUITES, make_request
 from dsgrl.bench.systems import unlabelled
@@ -332,7 +332,7 @@ def test_hetero_program__learns_without_a_last_layer() -> None:
 def test_largest_entries__are_those_of_the_whole_matrix(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dsgrl.bench.differences.program.BLOCK_ENTRIES", block)
+    monkeypatch.setattr("studies.differences.program.BLOCK_ENTRIES", block)
     h = torch.randn(12, 4, generator=torch.Generator().manual_seed(0))
     column, row = largest_entries(h, 20)
     expected = (h @ h.t()).flatten().topk(20).values

@@ -4,18 +4,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_runner import toy_graph, toy_graphs
-
-from dsgrl.bench import curves
-from dsgrl.bench.choosing import (
+from studies.choosing import (
     CRITERIA,
     judge_criterion,
     points_lost,
     render_choosing,
 )
-from dsgrl.bench.curves import ALONE, base_setting, name_setting, run_curves
+from studies.curves import ALONE, base_setting, name_setting, run_curves
+from test_runner import toy_graph, toy_graphs
+
 from dsgrl.bench.lines import read_lines
 from dsgrl.typing import InputError
+from studies import curves
 
 BASE = base_setting("node")
 QUICK = {"out_channels": 4, "augment_channels": 8}

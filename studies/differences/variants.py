@@ -13,8 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dsgrl.allocator import retain_heap
 from dsgrl.bench.cells import git_revision
-from dsgrl.bench.differences.changes import (
+from studies.differences.changes import (
     FIRST_SPLIT,
     FITS,
     PROGRAM_DATA,
@@ -23,9 +24,9 @@ from dsgrl.bench.differences.changes import (
     Variant,
     affordable,
 )
-from dsgrl.bench.differences.gaps import RECIPE, SUITE, Gap
-from dsgrl.bench.differences.judges import JUDGES
-from dsgrl.bench.differences.program import graph_program
+from studies.differences.gaps import RECIPE, SUITE, Gap
+from studies.differences.judges import JUDGES
+from studies.differences.program import graph_program
 from dsgrl.bench.lines import Line, append_line, open_results
 from dsgrl.bench.suites import make_request
 from dsgrl.bench.systems import labels_of, masks_of, unlabelled
@@ -37,7 +38,6 @@ from dsgrl.graph.prepare import Preparation
 from dsgrl.methods import build_dsgrl
 from dsgrl.methods.base import Method
 from dsgrl.train import TrainConfig, seeded, train
-from dsgrl.train.allocator import retain_heap
 from dsgrl.train.loop import DivergenceError
 from dsgrl.train.memory import pick_search
 from dsgrl.typing import FloatArray

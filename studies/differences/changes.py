@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from dsgrl.bench.differences import program
-from dsgrl.bench.differences.gaps import Gap
-from dsgrl.bench.differences.program import Change
+from studies.differences import program
+from studies.differences.gaps import Gap
+from studies.differences.program import Change
 from dsgrl.bench.suites import SUITES
 
 Config = dict[str, Any]

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from dsgrl.allocator import retain_heap
 from dsgrl.bench.cells import git_revision
 from dsgrl.bench.lines import Line, append_line, open_results
 from dsgrl.bench.recipes import default_parameters, merge
@@ -29,11 +30,10 @@ from dsgrl.io.atomic import check_writable
 from dsgrl.methods import PLAIN, build_for, check_parameters
 from dsgrl.methods.base import Method
 from dsgrl.train import TrainConfig, seeded, train
-from dsgrl.train.allocator import retain_heap
 from dsgrl.train.batches import embed_all
 from dsgrl.train.links import HeldOutLinks
 from dsgrl.train.loop import DivergenceError
-from dsgrl.train.signals import Signals
+from studies.signals import Signals
 from dsgrl.typing import InputError, IntArray, Split
 
 # What is looked at: the epochs, and how many splits judge (the first ones).

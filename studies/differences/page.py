@@ -3,8 +3,8 @@
 import statistics
 from collections.abc import Sequence
 
-from dsgrl.bench.differences.changes import WORDS, plan
-from dsgrl.bench.differences.gaps import (
+from studies.differences.changes import WORDS, plan
+from studies.differences.gaps import (
     TOLERANCE,
     Gap,
     Measured,

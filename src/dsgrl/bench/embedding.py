@@ -1,0 +1,65 @@
+"""From the words of the command line to an estimator, for any method."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dsgrl.bench.recipes import merge, parse_settings
+from dsgrl.bench.suites import known_name, load_recipe
+from dsgrl.bench.systems import SYSTEMS
+from dsgrl.estimator import embedder
+from dsgrl.graph.inputs import level_of
+from dsgrl.methods import expand_names
+from dsgrl.typing import InputError
+
+
+def make_model(
+    method: str,
+    data: Any,
+    *,
+    dim: int | None = None,
+    recipe: str | None = None,
+    settings: Iterable[str] = (),
+    options: Mapping[str, Any] | None = None,
+    run: Mapping[str, Any] | None = None,
+) -> Any:
+    """Make an estimator of a registered method; its parameters are checked.
+
+    Args:
+        method: a trained system, a key of `SYSTEMS`.
+        data: what it is for.
+        dim: columns of the embedding.
+        recipe: a recipe file, or the name of a recipe.
+        settings: `key=value`, over the recipe.
+        options: over the settings.
+        run: seed, device and whether to show a progress bar.
+
+    Raises:
+        InputError: if a name is unknown or a value cannot work.
+    """
+    trained = [name for name, system in SYSTEMS.items() if system.is_trained]
+    system = SYSTEMS[known_name(method, trained, "method")]
+    if system.needs_labels:
+        raise InputError(f"--method {method}: learns from labels, use 'dsgrl bench'")
+    level = level_of(data)
+    layers = [{} if recipe is None else load_recipe(recipe, method, level)]
+    layers.append(expand_names(system.method, parse_settings(settings)))
+    layers.append(expand_names(system.method, options or {}))
+    if dim is not None:
+        layers.append(_width(system.method, dim))
+    chosen = merge(*layers)
+    for key in ("augment", "views"):
+        if key in chosen and key in system.settings:
+            raise InputError(
+                f"{key}={chosen[key]!r}: method '{method}' sets it itself, leave it out"
+            )
+    config = system.configure({**chosen, **(run or {})}, level)
+    return embedder(system.method)(**config.values())
+
+
+def _width(method: str, dim: int) -> dict[str, int]:
+    """Return the parameter that makes embeddings of so many columns."""
+    if method != "dsgrl":
+        return {"out_channels": dim}
+    if dim % 2:
+        raise InputError(f"--dim {dim}: expected an even number (two views)")
+    return {"out_channels": dim // 2}

@@ -1,0 +1,170 @@
+"""Parameters that every method has: training, input and where to run."""
+
+from typing import Any, ClassVar, Literal, Self, get_args
+
+from dsgrl.graph import Spec
+from dsgrl.parameters import (
+    ABOVE_ZERO,
+    ANYTHING,
+    AUTO,
+    COUNT,
+    COUNT_OR_ZERO,
+    OPEN_SHARE,
+    SWITCH,
+    WEIGHT,
+    Component,
+    Rule,
+    auto_or,
+    flatten,
+    is_auto,
+    is_whole,
+    none_or,
+    one_of,
+    parameter,
+)
+from dsgrl.typing import ScalingName
+
+# Passes over a set of graphs under "auto", where no link says when to stop.
+GRAPH_EPOCHS = 5
+# Parts that say when to stop, by the values of `epochs`.
+Chosen = dict[str, Any]
+
+
+class StopByLinks(Component):
+    """`epochs="auto"`: stop by held-out links and keep the epoch they choose.
+
+    Some edges are hidden from training. The embedding of an epoch is scored by the
+    AUC of hidden edges against random pairs. The earliest epoch within `tolerance`
+    standard errors of the best is kept, the untrained model included.
+    """
+
+    name: ClassVar[str] = AUTO
+    max_epochs: int = parameter(COUNT, "the most epochs", default=500)
+    patience: int = parameter(
+        COUNT, "stop if the epoch to keep is this far back and none rises", default=100
+    )
+    tolerance: float | Literal["auto"] = parameter(
+        auto_or(WEIGHT),
+        'standard errors an epoch may be behind the best; "auto": 1, or what the views '
+        "need",
+        default=AUTO,
+    )
+    check_every: int = parameter(COUNT, "epochs between two scores", default=5)
+    holdout: float = parameter(
+        OPEN_SHARE, "share of the edges that is hidden", default=0.05
+    )
+
+
+EPOCHS = Rule(
+    lambda value: is_auto(value) or isinstance(value, StopByLinks) or is_whole(value),
+    "'auto', a whole number from 0, or StopByLinks(...)",
+)
+SEED = Rule(
+    lambda value: is_whole(value) and value < 2**32,
+    "a whole number from 0 to 4294967295",
+)
+
+
+class FitConfig(Component):
+    """Parameters of every fit; a method's own `Config` adds to them."""
+
+    epochs: int | Literal["auto"] | StopByLinks = parameter(
+        EPOCHS,
+        'a number (0: the untrained model); or "auto": 5 for many graphs, else '
+        "`StopByLinks()`, the epoch that held-out links choose",
+        default=AUTO,
+        search={"graph": (3, 20, "log")},
+    )
+    batch_size: int | None = parameter(
+        none_or(COUNT),
+        "graphs per step where there are many; None for all at once",
+        default=128,
+        search={"graph": (32, 256, "log")},
+    )
+    lr: float = parameter(ABOVE_ZERO, "learning rate of Adam", default=1e-3)
+    weight_decay: float | Literal["auto"] = parameter(
+        auto_or(WEIGHT),
+        'L2 penalty of Adam; "auto": 0, or what the views need',
+        default=AUTO,
+    )
+    warmup_epochs: int = parameter(
+        COUNT_OR_ZERO, "epochs over which the rate rises to `lr`", default=0
+    )
+    scaling: ScalingName | Literal["auto"] = parameter(
+        one_of(AUTO, *get_args(ScalingName)),
+        '"standard" gives every dense column mean 0 and deviation 1, "none" leaves '
+        'features as they are, "columns" is "standard" unless they are 0/1 or sparse, '
+        '"unit" also divides sparse ones by one number, "length" also lengthens short '
+        'rows; "auto": "columns", or what the views need',
+        default=AUTO,
+    )
+    structural_columns: int | None = parameter(
+        Rule(
+            lambda value: value is None or is_whole(value, 5),
+            "a whole number from 5, or None",
+        ),
+        "columns to make where there are no features: 5 of degrees, then spectral ones "
+        "(one graph: 69 by default) or one per degree (many graphs: 5)",
+        default=None,
+    )
+    device: str = parameter(
+        ANYTHING, '"auto" (a GPU if there is one), "cpu", "cuda", ...', default=AUTO
+    )
+    random_state: int | None = parameter(
+        none_or(SEED),
+        "same seed, same machine, same embeddings; None draws one",
+        default=0,
+    )
+    verbose: bool = parameter(
+        SWITCH, "show a progress bar on a terminal", default=False
+    )
+
+    def fill_auto(self, spec: Spec) -> dict[str, Any]:
+        """Return what "auto" stands for, for data like this, by parameter."""
+        return {"weight_decay": 0.0, "scaling": "columns", "tolerance": 1.0}
+
+    def completed(self, spec: Spec) -> Self:
+        """Return a copy in which every name of a component is that component."""
+        return self.replace()
+
+    def resolved(self, spec: Spec) -> Self:
+        """Return a copy with every "auto" replaced; `device` is left to the fit."""
+        config = self.completed(spec)
+        standard = config.fill_auto(spec)
+        config = config.replace(
+            **{
+                name: standard[name]
+                for name, value in config.values().items()
+                if is_auto(value) and name in standard
+            }
+        )
+        return config.replace(epochs=config._epochs(spec, standard["tolerance"]))
+
+    def _epochs(self, spec: Spec, tolerance: float) -> int | StopByLinks:
+        epochs = StopByLinks() if isinstance(self.epochs, str) else self.epochs
+        if not isinstance(epochs, StopByLinks):
+            return epochs
+        if spec.level == "graph":
+            return min(GRAPH_EPOCHS, epochs.max_epochs)
+        return (
+            epochs.replace(tolerance=tolerance) if is_auto(epochs.tolerance) else epochs
+        )
+
+    def picks(self, spec: Spec) -> dict[str, Any]:
+        """Return what is picked for every graph anew, as it is for this data."""
+        return {}
+
+    def flat(self) -> dict[str, Any]:
+        """Return plain values by name, nested ones as `views__edge_drop`."""
+        return flatten(self)
+
+
+def chosen_values(given: FitConfig, resolved: FitConfig, spec: Spec) -> Chosen:
+    """Return what "auto" stood for, by parameter: what was not given as it is."""
+    before = given.flat()
+    found = {**resolved.flat(), **resolved.picks(spec)}
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in before or before[name] != value
+    }

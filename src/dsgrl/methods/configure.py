@@ -1,0 +1,133 @@
+"""From plain settings to a configuration: nested names, names of components."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from dsgrl.augment import VIEWS, Views, find_views
+from dsgrl.graph import Spec
+from dsgrl.methods.config import FitConfig, StopByLinks
+from dsgrl.methods.registry import METHODS
+from dsgrl.parameters import Component, is_auto
+from dsgrl.typing import InputError
+
+
+def configure(
+    name: str, settings: Mapping[str, Any], spec: Spec | None = None
+) -> FitConfig:
+    """Make the configuration of a method.
+
+    Args:
+        name: of the method, a key of `METHODS`.
+        settings: parameters by name; nested ones as `views__edge_drop`. A component
+            may be given by its name or as an object.
+        spec: of the data; says which views "auto" stands for if parameters of the
+            views are given and the views are not.
+
+    Raises:
+        InputError: if the method has no such parameter.
+    """
+    owner = METHODS[name].Config
+    plain, nested = _split(name, owner, settings)
+    config = owner(**plain)
+    for part, values in nested.items():
+        component = _component(config, part, spec)
+        unknown = [key for key in values if key not in component.declared()]
+        if unknown:
+            known = component.declared()
+            raise InputError(
+                f"unknown key '{part}__{unknown[0]}'{_near(unknown[0], known)}: "
+                f"expected a parameter of {type(component).__name__}: "
+                f"{', '.join(known)}"
+            )
+        changes: dict[str, Any] = {part: component.replace(**values)}
+        if part == "views":
+            changes["augment"] = "auto"
+        config = config.replace(**changes)
+    return config
+
+
+def expand_names(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Write nested parameters in full: `edge_drop` becomes `views__edge_drop`.
+
+    A name that the method has itself is left as it is, and so is an unknown one.
+    """
+    owner = METHODS[name].Config.declared()
+    nested = {
+        key: part
+        for part, kinds in _kinds(owner).items()
+        for kind in kinds
+        for key in kind.declared()
+    }
+    return {
+        f"{nested[key]}__{key}" if key not in owner and key in nested else key: value
+        for key, value in settings.items()
+    }
+
+
+def all_parameters(name: str) -> list[str]:
+    """Name every parameter of a method, nested ones of any component included."""
+    owner = METHODS[name].Config.declared()
+    nested = (
+        f"{part}__{key}"
+        for part, kinds in _kinds(owner).items()
+        for kind in kinds
+        for key in kind.declared()
+    )
+    return list(dict.fromkeys([*owner, *nested]))
+
+
+def _kinds(owner: Mapping[str, Any]) -> dict[str, list[type[Component]]]:
+    """Return what may stand in the place of the parameters that are components."""
+    found: dict[str, list[type[Component]]] = {"epochs": [StopByLinks]}
+    if "views" in owner:
+        found["views"] = list(VIEWS.values())
+    return found
+
+
+def _split(
+    name: str, owner: type[FitConfig], settings: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    known = owner.declared()
+    plain: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {}
+    for key, value in settings.items():
+        part, _, rest = key.partition("__")
+        if part not in known or (rest and part not in _kinds(known)):
+            raise InputError(
+                f"unknown key '{key}'{_near(key, all_parameters(name))}: expected a "
+                f"parameter of {name}"
+            )
+        if rest:
+            nested.setdefault(part, {})[rest] = value
+        else:
+            plain[part] = value
+    return plain, nested
+
+
+def _component(config: Any, part: str, spec: Spec | None) -> Component:
+    """Return the component that nested parameters belong to."""
+    value = getattr(config, part)
+    if isinstance(value, Component):
+        return value
+    if part == "epochs":
+        if not is_auto(value):
+            raise InputError(
+                f"epochs={value!r}: expected 'auto' beside parameters of when to stop"
+            )
+        return StopByLinks()
+    if isinstance(value, str) and value not in ("auto", *VIEWS):
+        raise InputError(
+            f"views={value!r}: expected 'auto' or one of {', '.join(VIEWS)}"
+        )
+    if spec is None and is_auto(value) and is_auto(config.augment):
+        raise InputError(
+            "parameters of the views without the views: name them with views or augment"
+        )
+    views: Views = find_views(value, config.augment, spec)  # type: ignore[arg-type]
+    return views
+
+
+def _near(key: str, known: Any) -> str:
+    near = difflib.get_close_matches(key, list(known), n=1, cutoff=0.4)
+    return f" (did you mean '{near[0]}'?)" if near else ""

@@ -1,0 +1,400 @@
+"""The parameters of DSGRL, and the parts of the method that they describe."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from dsgrl.augment import FIGURES, VIEWS, Perturbation, Views, find_views
+from dsgrl.encode import Encoder, PyGEncoder, Readout
+from dsgrl.encode.readout import kinds_of
+from dsgrl.graph import Graph, Spec
+from dsgrl.methods.base import Form
+from dsgrl.methods.config import FitConfig
+from dsgrl.parameters import (
+    ABOVE_ZERO,
+    AUTO,
+    COUNT,
+    COUNT_OR_ZERO,
+    SHARE,
+    WEIGHT,
+    Rule,
+    auto_or,
+    either,
+    is_auto,
+    none_or,
+    one_of,
+    parameter,
+    refuse,
+)
+from dsgrl.typing import (
+    AggregateName,
+    AugmentName,
+    EncoderName,
+    InvarianceName,
+    JumpName,
+    Level,
+    NormName,
+    ReadoutName,
+    RegularizerName,
+)
+
+NUMBER_BYTES, INDEX_BYTES = 4, 12
+# What "auto" stands for, by what is embedded.
+BY_LEVEL: dict[Level, dict[str, Any]] = {
+    "node": {
+        "encoder": "gcn",
+        "num_layers": 2,
+        "norm": None,
+        "jump": "last",
+        "standardize": False,
+        "gain": 0.7,
+    },
+    "graph": {
+        "encoder": "gin",
+        "num_layers": 3,
+        "norm": "batch",
+        "jump": "cat",
+        "standardize": True,
+        "gain": 1.0,
+    },
+}
+BY_LEVEL["hetero"] = {**BY_LEVEL["node"], "gain": 1.0}
+# What describes an encoder that is given by name only.
+OF_NAMED_ENCODERS = ("num_layers", "norm", "jump")
+
+FORMS = {
+    "dsgrl": Form(summary="the default views for the data"),
+    "dsgrl-feature": Form(
+        summary="learned features",
+        settings={"augment": "feature"},
+        recipes="feature",
+        untrained="random-f",
+    ),
+    "dsgrl-topology": Form(
+        summary="learned edges",
+        settings={"augment": "topology"},
+        recipes="topology",
+        untrained="random-t",
+    ),
+    "dsgrl-both": Form(
+        summary="learned features and edges",
+        settings={"augment": "both"},
+        recipes="both",
+        untrained="random-both",
+    ),
+    "topology-random": Form(
+        summary="random edges in place of learned ones",
+        settings={"views": "random"},
+        recipes="topology",
+        untrained="random-t",
+    ),
+    "topology-knn-x": Form(
+        summary="nearest neighbours by X in place of learned edges",
+        settings={"views": "nearest", "views__by": "features"},
+        recipes="topology",
+        untrained="random-t",
+    ),
+    "topology-knn-ax": Form(
+        summary="nearest neighbours by AX in place of learned edges",
+        settings={"views": "nearest", "views__by": "neighbors"},
+        recipes="topology",
+        untrained="random-t",
+    ),
+    "topology-two-hop": Form(
+        summary="two steps on the graph in place of learned edges",
+        settings={"views": "two_steps"},
+        recipes="topology",
+        untrained="random-two-hop",
+    ),
+    "topology-none": Form(
+        summary="every node without edges in place of learned edges",
+        settings={"views": "node_alone"},
+        recipes="none",
+        untrained="random-none",
+    ),
+}
+
+
+class DSGRLConfig(FitConfig):
+    """The parameters of DSGRL."""
+
+    augment: AugmentName | Literal["auto"] = parameter(
+        one_of(AUTO, *FIGURES),
+        'what is learned to make the views, as in the paper\'s figures: "feature", '
+        '"topology" or "both"; short for `views`',
+        default=AUTO,
+    )
+    views: Views | str = parameter(
+        either(
+            one_of(AUTO, *VIEWS),
+            Rule(lambda value: isinstance(value, Views), "an object of dsgrl.augment"),
+        ),
+        "how the two views are made: an object such as `LearnedGraph(refresh=1)` "
+        'or its name; "auto": "node_alone" for nodes that have features, "two_steps" '
+        'for several types of nodes, else "learned_features"',
+        default=AUTO,
+    )
+    encoder: EncoderName | Literal["auto"] | nn.Module = parameter(
+        either(
+            one_of(AUTO, *get_args(EncoderName)),
+            Rule(lambda value: isinstance(value, nn.Module), "a module"),
+        ),
+        '"gcn", "sage", "gin", or any module called as `(x, edge_index[, '
+        "edge_weight])` that takes the columns of a view (it is copied); "
+        '"auto": "gcn" for nodes, "gin" for graphs',
+        default=AUTO,
+    )
+    out_channels: int = parameter(
+        COUNT,
+        "width D of a view's embedding; the two views are concatenated",
+        default=128,
+        search={
+            "node": (64, 256, "log"),
+            "graph": (32, 256, "log"),
+            "hetero": (64, 256, "log"),
+        },
+    )
+    hidden_channels: int | None = parameter(
+        none_or(COUNT),
+        "width between the encoder's layers; None: `out_channels`",
+        default=None,
+    )
+    num_layers: int | Literal["auto"] = parameter(
+        auto_or(COUNT),
+        'layers of the encoder; "auto": 2 for nodes, 3 for graphs',
+        default=AUTO,
+        search={
+            "node": (1, 2, "linear"),
+            "graph": (1, 5, "linear"),
+            "hetero": (1, 2, "linear"),
+        },
+    )
+    norm: NormName | Literal["auto"] | None = parameter(
+        one_of(AUTO, None, *get_args(NormName)),
+        'normalisation between the layers: None, "batch" or "layer"; "auto": None for '
+        'nodes, "batch" for graphs',
+        default=AUTO,
+    )
+    jump: JumpName | Literal["auto"] = parameter(
+        one_of(AUTO, *get_args(JumpName)),
+        'what the encoder returns: its "last" layer, the "sum" of all layers, or all '
+        'side by side ("cat"); "auto": "last" for nodes, "cat" for graphs',
+        default=AUTO,
+    )
+    readout: str = parameter(
+        Rule(
+            lambda value: isinstance(value, str) and bool(kinds_of(value)),
+            f"one of {', '.join(map(repr, get_args(ReadoutName)))}, or several joined "
+            f"by '+'",
+        ),
+        'how the nodes of a graph become one vector: "sum", "log_sum" (its logarithm), '
+        '"mean", "max", or several side by side, as "mean+max"',
+        default="sum",
+    )
+    dropout: float | Literal["auto"] = parameter(
+        auto_or(SHARE),
+        'share dropped after each hidden layer while training; "auto": what the views '
+        "need",
+        default=AUTO,
+        search=(0.0, 0.8, "linear"),
+    )
+    gain: float | Literal["auto"] = parameter(
+        auto_or(ABOVE_ZERO),
+        "factor on the first weights from features to embedding: a smaller start "
+        'leaves more to learn; "auto": 0.7 for nodes of one type, else 1',
+        default=AUTO,
+    )
+    aggregate: AggregateName = parameter(
+        one_of(*get_args(AggregateName)),
+        'how the embeddings of the views become one: "concat", "mean" or "sum"',
+        default="concat",
+    )
+    smoothing: int | Literal["auto"] = parameter(
+        auto_or(COUNT_OR_ZERO),
+        'n: Z + A^n Z is returned, Z for 0; "auto": what the views need',
+        default=AUTO,
+    )
+    invariance: InvarianceName = parameter(
+        one_of(*get_args(InvarianceName)),
+        'form of Eq. 1: "mse" or "frobenius"',
+        default="mse",
+    )
+    regularizer: RegularizerName = parameter(
+        one_of(*get_args(RegularizerName)),
+        '"covariance" (Eq. 4) or "orthogonality" (Eq. 7)',
+        default="covariance",
+    )
+    invariance_weight: float = parameter(
+        WEIGHT, "alpha, weight of Eq. 1", default=1.0, search=(0.1, 3.0, "log")
+    )
+    variance_weight: float = parameter(WEIGHT, "beta, weight of Eq. 2", default=1.0)
+    covariance_weight: float | Literal["auto"] = parameter(
+        auto_or(WEIGHT),
+        'gamma, weight of Eq. 3 or Eq. 7; "auto": what the views need',
+        default=AUTO,
+        search=(0.1, 10.0, "log"),
+    )
+    standardize: bool | Literal["auto"] = parameter(
+        one_of(AUTO, False, True),
+        "standardise the columns of the embeddings inside the objective; "
+        '"auto": for graphs only',
+        default=AUTO,
+    )
+    lr: float = parameter(
+        ABOVE_ZERO, "learning rate of Adam", default=1e-3, search=(3e-4, 1e-2, "log")
+    )
+    weight_decay: float | Literal["auto"] = parameter(
+        auto_or(WEIGHT),
+        'L2 penalty of Adam; "auto": what the views need',
+        default=AUTO,
+        search=(1e-7, 1e-3, "log"),
+    )
+
+    def completed(self, spec: Spec) -> "DSGRLConfig":
+        """Return a copy whose views are an object."""
+        return self.replace(
+            augment=AUTO, views=find_views(self.views, self.augment, spec)
+        )
+
+    def fill_auto(self, spec: Spec) -> dict[str, Any]:
+        """Take what the level and the views say."""
+        views = self.views
+        assert isinstance(views, Views)
+        standard = {
+            **super().fill_auto(spec),
+            **BY_LEVEL[spec.level],
+            **views.asks(spec),
+        }
+        if isinstance(self.encoder, nn.Module):
+            standard = {k: v for k, v in standard.items() if k not in OF_NAMED_ENCODERS}
+        return standard
+
+    def resolved(self, spec: Spec) -> "DSGRLConfig":
+        """Return a copy with every "auto" replaced, those of the views as well."""
+        config = super().resolved(spec)
+        assert isinstance(config.views, Views)
+        return config.replace(views=config.views.resolved(spec))
+
+    def picks(self, spec: Spec) -> dict[str, Any]:
+        """Record what the views pick for every graph anew."""
+        assert isinstance(self.views, Views)
+        found = self.views.picks(spec).items()
+        return {f"views__{name}": value for name, value in found}
+
+    def flat(self) -> dict[str, Any]:
+        """Return plain values; a short name of the views is written out."""
+        config = self
+        if not is_auto(self.augment) and is_auto(self.views):
+            config = self.replace(augment=AUTO, views=FIGURES[self.augment]())
+        elif isinstance(self.views, str) and not is_auto(self.views):
+            config = self.replace(views=VIEWS[self.views]())
+        flat = super(DSGRLConfig, config).flat()
+        if is_auto(config.augment):
+            del flat["augment"]
+        return flat
+
+    def check(self, prefix: str = "") -> None:
+        """Refuse values, and pairs of values, that cannot work."""
+        super().check(prefix)
+        if not is_auto(self.augment) and not is_auto(self.views):
+            refuse("augment", self.augment, "'auto' beside views: give one of the two")
+        hidden, out = self.hidden_channels, self.out_channels
+        if self.jump == "sum" and self.num_layers != 1 and hidden not in (None, out):
+            refuse("hidden_channels", hidden, f"{out}, since jump='sum' adds layers")
+
+
+def build_parts(config: Any, spec: Spec) -> dict[str, Any]:
+    """Build what `DSGRLMethod` is made of.
+
+    Args:
+        config: a resolved `DSGRLConfig`.
+        spec: of the training data.
+    """
+    views: Any = config.views
+    if config.smoothing and spec.level != "node":
+        refuse("smoothing", config.smoothing, "0 unless nodes are of one type")
+    features = views.build_features(spec, config.dropout)
+    topology = views.build_graph(spec, config.dropout)
+    widths = spec.widths if features is None else views.augment_channels
+    encoder = _build_encoder(config, widths, spec)
+    _scale_weights([features, encoder], config.gain)
+    return {
+        "features": features,
+        "topology": topology,
+        "encoder": encoder,
+        "readout": Readout(config.readout) if spec.level == "graph" else None,
+        "perturb": views.build_perturbation(),
+        "aggregate": config.aggregate,
+        "smoothing": config.smoothing,
+        "objective_options": {
+            "invariance_form": config.invariance,
+            "regularizer": config.regularizer,
+            "invariance_weight": config.invariance_weight,
+            "variance_weight": config.variance_weight,
+            "covariance_weight": config.covariance_weight,
+            "orthogonality_weight": getattr(views, "orthogonality_weight", 0.0),
+            "unit_rows": getattr(views, "unit_rows", False),
+            "standardize": config.standardize,
+        },
+    }
+
+
+def _build_encoder(config: Any, widths: Any, spec: Spec) -> nn.Module:
+    if isinstance(config.encoder, nn.Module):
+        if spec.schema is not None:
+            refuse("encoder", "your own module", "'gcn', 'sage' or 'gin' for relations")
+        # A copy: training must not change what the user passed.
+        return PyGEncoder(copy.deepcopy(config.encoder))
+    return Encoder(
+        widths,
+        config.hidden_channels or config.out_channels,
+        config.out_channels,
+        num_layers=config.num_layers,
+        layer=config.encoder,
+        dropout=config.dropout,
+        norm=config.norm,
+        jump=config.jump,
+        schema=spec.schema,
+    )
+
+
+@torch.no_grad()
+def _scale_weights(parts: Sequence[nn.Module | None], gain: float) -> None:
+    """Make the weight matrices on the way from features to embedding smaller.
+
+    An encoder of the user's own stays as it is.
+    """
+    for part in parts:
+        if part is not None and not isinstance(part, PyGEncoder):
+            for parameter_ in part.parameters():
+                # Biases start at 0, and those of a normalisation are not its size.
+                if parameter_.dim() > 1:
+                    parameter_.mul_(gain)
+
+
+def estimate_bytes(
+    features: nn.Module | None,
+    encoder: nn.Module,
+    perturb: Perturbation,
+    graph: Graph,
+) -> float | None:
+    """Estimate what training on all of a graph at once takes beyond the imports.
+
+    Both views of the augmented features and of every layer, each with its gradient,
+    and the edges with their transpose and normalised form; what is dropped from dense
+    input is a copy for each view. On GitHub's graph, with learned features, it says 484
+    MB where 433 were measured. None for an encoder of the user's own.
+    """
+    if not isinstance(encoder, Encoder):
+        return None
+    width = 4 * sum(encoder.widths)
+    if features is not None:
+        augmented: Any = encoder.in_channels
+        width += 2 * augmented
+    if perturb.feature_drop and isinstance(graph.x, Tensor):
+        width += graph.x.shape[1]
+    edges = 3 * INDEX_BYTES * graph.adjacency.num_edges
+    return float(2 * NUMBER_BYTES * graph.num_nodes * width + edges)

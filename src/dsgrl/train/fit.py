@@ -1,0 +1,405 @@
+"""The one fit: from data and parameters to a `Fitted`. Nothing else fits a model."""
+
+import hashlib
+import importlib.metadata
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dsgrl.graph import Graph, Spec, as_graph
+from dsgrl.graph.prepare import Preparation
+from dsgrl.methods import METHODS, Method, configure
+from dsgrl.methods.config import FitConfig, chosen_values
+from dsgrl.train.batches import embed_all
+from dsgrl.train.device import pick_device
+from dsgrl.train.folder import SavedModel, load_model, save_model, split_state
+from dsgrl.train.loop import History, Report, Training, plan_links
+from dsgrl.train.memory import warn_if_too_large
+from dsgrl.train.progress import progress_bar
+from dsgrl.train.seed import seeded
+from dsgrl.typing import FloatArray, InputError, IntArray
+
+logger = logging.getLogger(__name__)
+
+Embeddings = FloatArray | dict[str, FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Labels that a supervised method may see.
+
+    Attributes:
+        y: class of every row [N], negative where it is hidden.
+        num_classes: number of classes C.
+        target: the node type whose rows these are, if there are several.
+    """
+
+    y: IntArray
+    num_classes: int
+    target: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fitted:
+    """A trained method and all that made it.
+
+    Attributes:
+        name: of the method in `METHODS`.
+        method: the trained module, in evaluation mode.
+        preparation: what is known of the input.
+        given: the parameters as they were given.
+        config: the parameters with every "auto" replaced.
+        chosen: what "auto" stood for, by parameter.
+        seed: of the random numbers, also where none was given.
+        history: one row per epoch.
+        epoch: the epoch that was kept.
+        edge_hash: of the training graph, for a method that embeds no other.
+    """
+
+    name: str
+    method: Method
+    preparation: Preparation
+    given: FitConfig
+    config: FitConfig
+    chosen: dict[str, Any]
+    seed: int
+    history: History
+    epoch: int
+    edge_hash: str | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the method is."""
+        tensors = [*self.method.parameters(), *self.method.buffers()]
+        return tensors[0].device if tensors else torch.device("cpu")
+
+    def prepare(self, data: Any) -> Graph:
+        """Check that data has the columns of training, and scale them.
+
+        Raises:
+            InputError: if it has not, or the method cannot embed other data.
+        """
+        graph = self.preparation.apply(data)
+        if not self.method.inductive and edge_hash(graph) != self.edge_hash:
+            raise InputError(
+                f"method '{self.name}' has vectors of its training graph only, this is "
+                f"another graph: fit it to this one"
+            )
+        return self.method.prepare(graph.to(self.device))
+
+    def embed(self, data: Any) -> Embeddings:
+        """Embed data of the same columns, seen or unseen.
+
+        Returns:
+            One vector per node [N, d]; per graph [B, d] for many graphs; per node
+            type {type: [N_type, d]} for several types.
+        """
+        return self.embed_graph(self.prepare(data))
+
+    def embed_graph(self, graph: Graph) -> Embeddings:
+        """Embed a prepared graph."""
+        return self._per_type(graph, embed_all(self.method, graph))
+
+    @torch.no_grad()
+    def predict(self, data: Any) -> Embeddings:
+        """Return class probabilities, in the form of `embed`."""
+        graph = self.prepare(data)
+        return self._per_type(graph, self.method.predict(graph))
+
+    def _per_type(self, graph: Graph, rows: Tensor) -> Embeddings:
+        schema = self.preparation.schema
+        if schema is None:
+            return rows.cpu().numpy()
+        parts = zip(schema.types, graph.split(rows), strict=True)
+        return {kind: part.cpu().numpy() for kind, part in parts}
+
+    def save(self, path: Path) -> None:
+        """Write a model folder: safetensors, config.json, history.csv and a card."""
+        state = self.method.state_dict(prefix="method.")
+        scales = self.preparation.tensors()
+        state.update({f"scale.{name}": value for name, value in scales.items()})
+        config = {
+            "version": importlib.metadata.version("dsgrl"),
+            "method": self.name,
+            "parameters": _plain(self.given.flat()),
+            "chosen": _plain(self.chosen),
+            "resolved": _plain(self.config.flat()),
+            "seed": self.seed,
+            "epoch": self.epoch,
+            "edge_hash": self.edge_hash,
+            "input": self.preparation.to_json(),
+        }
+        save_model(path, SavedModel(config, state, self.history))
+
+    @classmethod
+    def load(
+        cls, path: Path, *, encoder: nn.Module | None = None, device: str = "auto"
+    ) -> "Fitted":
+        """Read a model folder.
+
+        Args:
+            path: the folder.
+            encoder: a module like the one the model was trained with, if that was
+                the user's own.
+            device: where to run it, whatever it was trained on.
+        """
+        saved = load_model(path)
+        try:
+            found = saved.config
+            name = found["method"]
+            scales, state = split_state(saved.state)
+            preparation = Preparation.from_json(found["input"], scales)
+            own = _own_encoder(path, found["parameters"], encoder) | {"device": device}
+            given = configure(name, {**found["parameters"], **own}, preparation.spec)
+            config = configure(name, {**found["resolved"], **own}, preparation.spec)
+            method = METHODS[name].build(config, preparation.spec)
+            method.load_state_dict(state)
+            seed, epoch, chosen = (found[key] for key in ("seed", "epoch", "chosen"))
+        except InputError:
+            raise
+        except (KeyError, TypeError, RuntimeError, AttributeError, ValueError) as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise InputError(
+                f"{path}: the saved model is broken ({reason}): save it again"
+            ) from error
+        return cls(
+            name=name,
+            method=method.to(pick_device(device)).eval(),
+            preparation=preparation,
+            given=given,
+            config=config,
+            chosen=chosen,
+            seed=seed,
+            history=saved.history,
+            epoch=epoch,
+            edge_hash=found["edge_hash"],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Begun:
+    """A fit that has been set up: data read, method built, nothing trained yet.
+
+    Attributes:
+        name: of the method in `METHODS`.
+        training: the loop and its state, with the method and the training graph.
+        graph: the whole graph, hidden links included.
+        preparation: what is known of the input.
+        given: the parameters as they were given.
+        config: the parameters with every "auto" replaced.
+        seed: of the random numbers.
+    """
+
+    name: str
+    training: Training
+    graph: Graph
+    preparation: Preparation
+    given: FitConfig
+    config: FitConfig
+    seed: int
+
+    def finish(self, epoch: int) -> tuple[Fitted, Graph]:
+        """Return the trained method and the data as the method sees it."""
+        method, training = self.training.method, self.training
+        graph = training.graph if training.watch is None else method.prepare(self.graph)
+        fitted = Fitted(
+            name=self.name,
+            method=method,
+            preparation=self.preparation,
+            given=self.given,
+            config=self.config,
+            chosen=chosen_values(self.given, self.config, self.preparation.spec),
+            seed=self.seed,
+            history=training.history,
+            epoch=epoch,
+            edge_hash=None if method.inductive else edge_hash(graph),
+        )
+        return fitted, graph
+
+
+@contextmanager
+def begin(
+    name: str,
+    data: Any,
+    config: FitConfig | None = None,
+    *,
+    labels: Labels | None = None,
+    change: Callable[[Method, FitConfig], None] | None = None,
+) -> Iterator[Begun]:
+    """Set up a fit; random numbers come from its seed inside the block.
+
+    Args:
+        name: of the method, a key of `METHODS`.
+        data: a `Data`, a `HeteroData`, or a list or dataset of `Data`.
+        config: its parameters, a `Config` of the method; the defaults if left out.
+        labels: of the training rows, for a method that needs them.
+        change: called with the method and its resolved parameters before training, to
+            put something else in the place of a part (studies).
+
+    Raises:
+        InputError: if the data or a parameter cannot work.
+    """
+    kind = METHODS[name]
+    given = kind.Config() if config is None else config
+    given.check()
+    raw = as_graph(data, structural_columns=given.structural_columns)
+    spec = _describe(name, kind, raw, labels)
+    resolved = given.resolved(spec)
+    scaling: Any = resolved.scaling
+    preparation, graph = Preparation.of(raw, scaling, spec)
+    device = pick_device(given.device)
+    seed = given.random_state
+    seed = secrets.randbits(32) if seed is None else int(seed)
+    with seeded(seed):
+        method = kind.build(resolved, spec).to(device)
+        graph = graph.to(device)
+        if labels is not None and "labels" in kind.needs:
+            graph = replace(graph, labels=_label_rows(labels, graph))
+        _note_unused_attributes(graph, method)
+        warn_if_too_large(graph, method)
+        if change is not None:
+            change(method, resolved)
+        resolved, links = plan_links(graph, resolved)
+        yield Begun(
+            name=name,
+            training=Training(method, graph, resolved, links),
+            graph=graph,
+            preparation=preparation,
+            given=given,
+            config=resolved.replace(device=str(device)),
+            seed=seed,
+        )
+
+
+def fit_graph(
+    name: str,
+    data: Any,
+    config: FitConfig | None = None,
+    *,
+    labels: Labels | None = None,
+    change: Callable[[Method, FitConfig], None] | None = None,
+    report: Report | None = None,
+) -> tuple[Fitted, Graph]:
+    """Fit a method to data; return also the data as the method sees it.
+
+    Args:
+        name: see `begin`.
+        data: see `begin`.
+        config: see `begin`.
+        labels: see `begin`.
+        change: see `begin`.
+        report: called with every epoch's row of the history.
+
+    Raises:
+        InputError: if the data or a parameter cannot work.
+        DivergenceError: if the loss is no longer finite.
+    """
+    with begin(name, data, config, labels=labels, change=change) as begun:
+        training = begun.training
+        with progress_bar(training.epochs, shown=begun.given.verbose) as show:
+            epoch = training.run(_both(report, show))
+        return begun.finish(epoch)
+
+
+def fit(
+    name: str,
+    data: Any,
+    config: FitConfig | None = None,
+    *,
+    labels: Labels | None = None,
+    report: Report | None = None,
+) -> Fitted:
+    """Fit a method to data; see `fit_graph`."""
+    return fit_graph(name, data, config, labels=labels, report=report)[0]
+
+
+def edge_hash(graph: Graph) -> str:
+    """Return a short name for the edges of a graph."""
+    digest = hashlib.sha256(str(graph.num_nodes).encode())
+    for part, _, _ in graph.adjacency.parts():
+        digest.update(part.edge_index.cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _describe(
+    name: str, kind: type[Method], graph: Graph, labels: Labels | None
+) -> Spec:
+    """Describe the data; refuse what the method cannot embed."""
+    spec = Spec.of(graph)
+    if spec.level not in kind.levels:
+        raise InputError(
+            f"method '{name}' embeds {' and '.join(sorted(kind.levels))} data, this is "
+            f"of level '{spec.level}': choose another method ('dsgrl list')"
+        )
+    if "edge_attr" in kind.needs and not spec.edge_channels:
+        raise InputError(f"method '{name}' needs edge_attr, the data has none")
+    if "labels" not in kind.needs:
+        return spec
+    if labels is None:
+        raise InputError(f"method '{name}' learns from labels: give those to train on")
+    return replace(spec, num_classes=labels.num_classes, target=labels.target)
+
+
+def _label_rows(labels: Labels, graph: Graph) -> Tensor:
+    """Return the class of every row of the graph, -1 where it is hidden."""
+    y = torch.full((graph.num_rows,), -1, device=graph.adjacency.device)
+    start = 0
+    if labels.target is not None:
+        types = list(graph.adjacency.schema.types)
+        start = graph.bounds[types.index(labels.target)]
+    known = torch.as_tensor(np.asarray(labels.y), device=y.device).clamp_min(-1)
+    y[start : start + len(known)] = known
+    return y
+
+
+def _both(report: Report | None, show: Report | None) -> Report | None:
+    if report is None or show is None:
+        return report or show
+
+    def call(row: dict[str, float]) -> None:
+        report(row)
+        show(row)
+
+    return call
+
+
+def _note_unused_attributes(graph: Graph, method: Method) -> None:
+    """Say so if the edges have attributes that have no effect."""
+    given = any(part.attr is not None for part, _, _ in graph.adjacency.parts())
+    if given and not method.uses_edge_attr:
+        logger.warning(
+            "edge_attr is ignored: this encoder takes weights (edge_weight) only; one "
+            "of your own may take edge_attr, unless there are several node types"
+        )
+
+
+def _own_encoder(
+    path: Path, parameters: dict[str, Any], encoder: nn.Module | None
+) -> dict[str, Any]:
+    named = str(parameters.get("encoder", ""))
+    if not named.startswith("module:"):
+        return {}
+    if encoder is None:
+        raise InputError(
+            f"{path}: trained with your own encoder {named[7:]}: pass "
+            f"load(path, encoder=...)"
+        )
+    return {"encoder": encoder}
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Name modules, which JSON cannot hold."""
+    return {
+        name: f"module:{type(value).__name__}"
+        if isinstance(value, nn.Module)
+        else value
+        for name, value in values.items()
+    }
