@@ -166,6 +166,14 @@ def test_normalized__never_holds_all_pairs(
     assert 2 * 50 <= largest.numel < 5 * 50
 
 
+@layers
+@weightings
+def test_normalized__of_no_nodes_is_empty(kind: Any, weights: Any) -> None:
+    learned = AboveMean(torch.zeros(0, 4), weights=weights).normalized(kind)
+    assert propagate(learned, torch.zeros(0, 3)).shape == (0, 3)
+    assert learned.materialize().shape == (0, 0)
+
+
 def test_normalized__is_computed_once_per_kind() -> None:
     learned = AboveMean(torch.randn(9, 3))
     assert learned.normalized("gcn") is learned.normalized("gcn")

@@ -168,7 +168,9 @@ class AboveMean(Adjacency):
 
     def _scaling(self, kind: NormalizationName) -> Scaling:
         """Compute the degrees in one pass over the blocks."""
-        sums, has_loop = self._over_blocks(self._sums, self.h[:, :0]).unbind(1)
+        sums, has_loop = self._over_blocks(
+            self._sums, self.h.new_empty(self.h.size(0), 2)
+        ).unbind(1)
         if kind == "mean":
             factor = inverse_or_zero(sums, 1.0)
             return Scaling(factor, torch.ones_like(sums), torch.zeros_like(sums))
@@ -183,7 +185,7 @@ class AboveMean(Adjacency):
 
         Args:
             compute: takes a block and its graph's rows of `x` [n, ...].
-            x: one row per node [N, ...].
+            x: one row per node, as wide as what is computed [N, ...].
         """
         found = [
             checkpoint(compute, block, x[block.low : block.high], use_reentrant=False)
