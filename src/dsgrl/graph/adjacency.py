@@ -107,19 +107,15 @@ class Adjacency:
     @classmethod
     def block_diagonal(cls, blocks: "list[Adjacency]") -> "Adjacency":
         """Put square matrices without attributes along the diagonal of one [N, N]."""
-        patterns = [block.pattern for block in blocks]
-        sizes = [pattern.num_rows for pattern in patterns]
-        entries = [pattern.col.numel() for pattern in patterns]
-        held_as = index_type(max(sum(sizes), sum(entries)))
-        # Every row pointer but the last begins where those before it ended.
-        rowptr = [patterns[0].rowptr[:1].to(held_as)]
-        col, nodes, before = [], 0, 0
-        for pattern, size, count in zip(patterns, sizes, entries, strict=True):
-            rowptr.append(pattern.rowptr[1:].to(held_as) + before)
-            col.append(pattern.col.to(held_as) + nodes)
-            nodes, before = nodes + size, before + count
+        rows = [0, *itertools.accumulate(block.shape[0] for block in blocks)]
+        entries = [0, *itertools.accumulate(block.num_edges for block in blocks)]
+        held_as = index_type(max(rows[-1], entries[-1]))
+        rowptr, col = [blocks[0].pattern.rowptr[:1].to(held_as)], []
+        for block, row, entry in zip(blocks, rows, entries, strict=False):
+            rowptr.append(block.pattern.rowptr[1:].to(held_as) + entry)
+            col.append(block.pattern.col.to(held_as) + row)
         value = torch.cat([block.value for block in blocks])
-        return cls(Pattern(torch.cat(rowptr), torch.cat(col), nodes), value)
+        return cls(Pattern(torch.cat(rowptr), torch.cat(col), rows[-1]), value)
 
     @property
     def shape(self) -> tuple[int, int]:
