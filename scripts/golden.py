@@ -21,6 +21,8 @@ def load(path: Path) -> ModuleType:
 
 def main() -> None:
     """Compute every golden value anew and write it."""
+    # The tests share a module of samples.
+    sys.path.insert(0, str(TESTS))
     files = {
         "objective": TESTS / "losses/test_objective.py",
         "methods": TESTS / "test_golden.py",

@@ -9,7 +9,7 @@ from dsgrl.allocator import retain_heap
 # In a process of its own: the setting is that of the whole process. 48 MB of float32
 # are more than glibc ever keeps by itself.
 COUNT_NEW_PAGES = """
-import resource, torch
+import resource, torch, dsgrl.estimator
 from dsgrl.allocator import retain_heap
 
 def new_pages():

@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import dsgrl
+from dsgrl.bench.recipes import read_recipe
 from dsgrl.cli import app, main
 from dsgrl.datasets.files import read_graph
 from dsgrl.datasets.table import DATASETS
@@ -285,7 +286,7 @@ def set_format(path: Path, number: int) -> None:
     ("damage", "part"),
     [
         (lambda model: write(model / "config.json", "{garbage"), "is broken"),
-        (lambda model: write(model / "config.json", '{"format": 3}'), "is broken"),
+        (lambda model: write(model / "config.json", '{"format": 4}'), "is broken"),
         (lambda model: os.truncate(model / "model.safetensors", 999), "is broken"),
         (lambda model: (model / "model.safetensors").unlink(), "is broken"),
         (lambda model: set_format(model / "config.json", 999), "newer dsgrl"),
@@ -303,8 +304,8 @@ def test_transform__broken_model(
 @pytest.mark.parametrize(
     ("words", "option"),
     [
-        ("bench curves --methods cca-ssg", "--methods"),
-        ("bench curves --recipe paper", "--recipe"),
+        ("bench scale --methods cca-ssg", "--methods"),
+        ("bench scale --recipe paper", "--recipe"),
         ("bench speed --set lr=0.1", "--set"),
         ("bench scale --seeds 1,2", "--seeds"),
         ("bench nodes --repeats 11", "--repeats"),
@@ -317,3 +318,98 @@ def test_bench__an_option_that_would_do_nothing_is_refused(
     assert result.code == 2
     assert f"{option} has no meaning for suite '{words.split()[1]}'" in result.err
     assert result.out == ""
+
+
+METHODS_TRIED = ["dsgrl", "dsgrl-topology", "topology-none", "cca-ssg", "dgi"]
+
+
+@pytest.mark.parametrize("method", METHODS_TRIED)
+def test_embed__any_method_with_model_and_transform(
+    run: Run, here: Path, method: str
+) -> None:
+    words = f"embed edges.csv --nodes nodes.csv --method {method} --epochs 2 --dim 6"
+    result = run(f"{words} -o own.npy --model own")
+    assert result.code == 0, result.err
+    assert np.load(here / "own.npy").shape == (NUM_NODES, 6)
+    assert run(f"{TRANSFORM} -o again.npy --model own").code == 0
+    np.testing.assert_array_equal(
+        np.load(here / "again.npy"), np.load(here / "own.npy")
+    )
+
+
+def read_config(here: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((here / "own/config.json").read_text())
+    return found["resolved"]
+
+
+def test_embed__options_override_settings_which_override_the_recipe(
+    run: Run, here: Path
+) -> None:
+    (here / "own.toml").write_text(
+        "lr = 0.5\nout_channels = 3\nepochs = 1\n"
+        '[views]\nkind = "learned_graph"\nedges_per_node = 4\nrefresh = 2\n'
+    )
+    words = "embed edges.csv --nodes nodes.csv --recipe own.toml --set lr=0.25"
+    words += " --set views.refresh=3 --set out_channels=2 --dim 8 -o z.npy --model own"
+    result = run(words)
+    assert result.code == 0, result.err
+    found = read_config(here)
+    assert (found["views"], found["views__edges_per_node"]) == ("learned_graph", 4)
+    assert (found["lr"], found["views__refresh"], found["out_channels"]) == (0.25, 3, 4)
+
+
+def test_embed__a_recipe_by_name(run: Run, here: Path) -> None:
+    words = "embed edges.csv --nodes nodes.csv --recipe tuned/cca-ssg/cora"
+    words += " --method cca-ssg --epochs 1 -o z.npy --model own"
+    result = run(words)
+    assert result.code == 0, result.err
+    recipe = read_recipe("tuned/cca-ssg/cora")
+    assert len(recipe) > 3
+    found = read_config(here)
+    assert {k: found[k] for k in recipe if k != "epochs"} == {
+        k: v for k, v in recipe.items() if k != "epochs"
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        ("--method cca-sg", ["unknown method 'cca-sg'", "did you mean 'cca-ssg'"]),
+        ("--method random-f", ["unknown method 'random-f'"]),
+        ("--method raw", ["unknown method 'raw'"]),
+        ("--set learning=1", ["unknown key 'learning'"]),
+        ("--set views.edge_drap=1", ["edge_drap", "edge_drop"]),
+        ("--set views.refresh=1", ["views__refresh", "NodeAlone"]),
+        ("--method dgi --augment feature", ["unknown key 'augment'", "dgi"]),
+        ("--method dsgrl-both --augment feature", ["sets it itself"]),
+        ("--method cca-ssg --views v", ["has no views"]),
+        ("--recipe gone.toml", ["no recipe 'gone.toml'"]),
+        ("--recipe tuned/cca-ssg/cora", ["is for cca-ssg"]),
+        ("--set lr", ["expected key=value"]),
+        ("--lr 0", ["lr=0", "above 0"]),
+    ],
+)
+def test_embed__bad_words_about_the_method(
+    run: Run, here: Path, words: str, parts: list[str]
+) -> None:
+    result = run(f"embed edges.csv --nodes nodes.csv -o own.npy {words}")
+    assert_refused(result, *parts)
+    assert not (here / "own.npy").exists()
+
+
+def test_bench__an_option_given_twice_counts_twice(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--datasets a --datasets b` took b alone."""
+    asked: list[Any] = []
+
+    def run_suite(suite: str, **options: Any) -> Any:
+        asked.append([options[name] for name in ("datasets", "methods", "seeds")])
+        return iter(())
+
+    monkeypatch.setattr("dsgrl.bench.runner.run_suite", run_suite)
+    words = (
+        "bench nodes --datasets cora --datasets photo,cs --methods raw --methods dgi"
+    )
+    assert run(f"{words} --seeds 1 --seeds 2,3").code == 0
+    assert asked == [[["cora", "photo", "cs"], ["raw", "dgi"], [1, 2, 3]]]

@@ -16,6 +16,14 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
 from dsgrl import DSGRL
+from dsgrl.augment import (
+    LearnedBoth,
+    LearnedFeatures,
+    LearnedGraph,
+    TwoSteps,
+    views,
+)
+from dsgrl.methods import StopByLinks, dsgrl_config
 from dsgrl.typing import DivergenceError, FloatArray, InputError
 from samples import make_model
 
@@ -258,22 +266,26 @@ EFFECTS: dict[str, Any] = {
     "num_layers": 3,
     "norm": "batch",
     "jump": "cat",
-    "augment_channels": 9,
-    "augment_layers": 2,
     "augment": "feature",
-    "topology": "two_hop",
-    "topology_layers": 1,
-    "edges_per_node": 3,
-    "edge_multiplier": 0.5,
-    "symmetric": False,
-    "candidates": "hops",
-    "similarity": "inner",
-    "keep_edges": True,
-    "refresh": 1,
+    "views": "two_steps",
+    "views__augment_channels": 9,
+    "views__augment_layers": 2,
+    "views__graph": "two_steps",
+    "views__topology_layers": 1,
+    "views__edges_per_node": 3,
+    "views__edge_multiplier": 0.5,
+    "views__symmetric": False,
+    "views__candidates": "hops",
+    "views__similarity": "inner",
+    "views__weights": "raw",
+    "views__keep_edges": True,
+    "views__refresh": 1,
+    "views__edge_drop": 0.5,
+    "views__feature_drop": 0.5,
+    "views__feature_mask": 0.5,
+    "views__orthogonality_weight": 9.0,
+    "views__unit_rows": True,
     "dropout": 0.1,
-    "edge_drop": 0.5,
-    "feature_drop": 0.5,
-    "feature_mask": 0.5,
     "gain": 2.0,
     "aggregate": "mean",
     "smoothing": 1,
@@ -282,15 +294,13 @@ EFFECTS: dict[str, Any] = {
     "invariance_weight": 9.0,
     "variance_weight": 9.0,
     "covariance_weight": 9.0,
-    "orthogonality_weight": 9.0,
-    "unit_rows": True,
     "standardize": True,
     "epochs": 7,
-    "max_epochs": 15,
-    "tolerance": 0.0,
-    "patience": 10,
-    "check_every": 3,
-    "holdout": 0.3,
+    "epochs__max_epochs": 15,
+    "epochs__tolerance": 0.0,
+    "epochs__patience": 10,
+    "epochs__check_every": 3,
+    "epochs__holdout": 0.3,
     "batch_size": 3,
     "readout": "max",
     "lr": 0.1,
@@ -302,7 +312,16 @@ EFFECTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", DSGRL().get_params())
+def full_model() -> DSGRL:
+    return DSGRL(
+        out_channels=4,
+        views=LearnedBoth(augment_channels=6, orthogonality_weight=0.5),
+        epochs=StopByLinks(max_epochs=40, patience=40),
+        lr=0.05,
+    )
+
+
+@pytest.mark.parametrize("name", full_model().get_params())
 def test_parameter__has_an_effect(name: str, community_graph: Data) -> None:
     """An option that changes nothing is not wired."""
     if name in ("device", "verbose"):
@@ -313,16 +332,10 @@ def test_parameter__has_an_effect(name: str, community_graph: Data) -> None:
         data = [community_graph.subgraph(half) for half in halves]
     if name == "structural_columns":
         data = Data(edge_index=community_graph.edge_index, num_nodes=60)
-    base = {
-        "augment": "both",
-        "epochs": "auto",
-        "max_epochs": 40,
-        "patience": 40,
-        "lr": 0.05,
-        "orthogonality_weight": 0.5,
-    }
-    one = small(**base).fit(data)
-    other = small(**{**base, name: EFFECTS[name]}).fit(data)
+    one, other = full_model(), full_model()
+    if name == "augment":
+        other.set_params(views="auto")
+    one, other = one.fit(data), other.set_params(**{name: EFFECTS[name]}).fit(data)
     if one.transform(data).shape == other.transform(data).shape:
         assert one.history_ != other.history_ or not np.allclose(
             one.transform(data), other.transform(data)
@@ -367,9 +380,10 @@ def test_save__refuses_a_folder_that_is_not_a_model(
         (lambda f: (f / "model.safetensors").unlink(), "broken"),
         (lambda f: edit(f, lambda c: c.update(format=99)), "newer dsgrl .format 99"),
         (lambda f: edit(f, lambda c: c.update(format=2)), "older dsgrl .format 2"),
-        (lambda f: edit(f, lambda c: c.pop("fitted")), "broken"),
-        (lambda f: edit(f, lambda c: c["parameters"].update(tea=1)), "broken"),
-        (lambda f: edit(f, lambda c: c["parameters"].update(out_channels=5)), "broken"),
+        (lambda f: edit(f, lambda c: c.pop("seed")), "broken"),
+        (lambda f: edit(f, lambda c: c.update(method="tea")), "broken"),
+        (lambda f: edit(f, lambda c: c["resolved"].update(tea=1)), "unknown key 'tea'"),
+        (lambda f: edit(f, lambda c: c["resolved"].update(out_channels=5)), "broken"),
     ],
 )
 def test_load__refuses_with_one_line(
@@ -503,9 +517,53 @@ def test_smoothing__is_that_of_the_fit(
 def test_keep_edges__of_a_second_graph_without_any_is_refused(
     community_graph: Data,
 ) -> None:
-    with pytest.raises(InputError, match="keep_edges=True: expected False, or a topol"):
-        small(keep_edges=True).fit(community_graph)
-    small(keep_edges=True, topology="two_hop").fit(community_graph)
+    with pytest.raises(InputError, match="keep_edges=True: expected False beside"):
+        DSGRL(views=LearnedBoth(graph="node_alone", keep_edges=True), epochs=1).fit(
+            community_graph
+        )
+    DSGRL(views=TwoSteps(keep_edges=True), epochs=1).fit(community_graph)
+
+
+def test_views__are_nested_as_in_scikit_learn(community_graph: Data) -> None:
+    model = DSGRL(views=LearnedGraph(edges_per_node=3), epochs=StopByLinks())
+    assert model.get_params()["views__edges_per_node"] == 3
+    assert model.get_params()["epochs__patience"] == 100
+    model.set_params(views__edges_per_node=5, epochs__max_epochs=2, out_channels=4)
+    other = clone(model)
+    assert other.get_params(deep=False)["views"] == LearnedGraph(edges_per_node=5)
+    assert other.get_params(deep=False)["views"] is not model.__dict__["views"]
+    other.set_params(views__edges_per_node=9)
+    assert model.views.edges_per_node == 5
+    _, second = model.fit(community_graph).views(community_graph)
+    assert second.edge_index.size(1) <= 2 * 5 * 60
+    with pytest.raises(ValueError, match="edge_per_node"):
+        model.set_params(views__edge_per_node=3)
+
+
+def test_views__by_name_and_by_augment_are_the_same(community_graph: Data) -> None:
+    one = DSGRL(augment="topology", epochs=1).fit_transform(community_graph)
+    for views_given in ("learned_graph", LearnedGraph()):
+        other = DSGRL(views=views_given, epochs=1).fit_transform(community_graph)
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(InputError, match="augment='topology': expected 'auto' beside"):
+        DSGRL(augment="topology", views="node_alone").fit(community_graph)
+
+
+def test_constructor__has_at_most_thirty_parameters() -> None:
+    assert len(DSGRL().get_params(deep=False)) <= 30
+
+
+@augments
+def test_paper__is_the_papers_setting(augment: str, community_graph: Data) -> None:
+    model = DSGRL.paper(augment, epochs=2).fit(community_graph)
+    assert model.chosen_.keys() == {"device", *_picked(augment)}
+    assert model.method_.options["covariance_weight"] == 1.0
+    with pytest.raises(InputError, match="augment='nodes': expected one of"):
+        DSGRL.paper("nodes")
+
+
+def _picked(augment: str) -> set[str]:
+    return set() if augment == "feature" else {"views__candidates", "views__refresh"}
 
 
 def test_injected_encoder__of_other_columns_is_told_in_one_line(
@@ -515,10 +573,38 @@ def test_injected_encoder__of_other_columns_is_told_in_one_line(
         small(encoder=Wrapped()).fit(community_graph)
 
 
-def test_chosen__holds_no_auto(community_graph: Data) -> None:
-    for augment in ("auto", "feature", "topology"):
-        model = small(augment=augment).fit(community_graph)
-        assert "auto" not in model.chosen_.values()
+@pytest.mark.parametrize("augment", ["auto", "feature", "topology", "both"])
+@pytest.mark.parametrize("epochs", [3, "auto"])
+def test_chosen__holds_all_that_was_open_and_nothing_else(
+    augment: str, epochs: Any, community_graph: Data
+) -> None:
+    model = small(augment=augment, epochs=epochs, max_epochs=5).fit(community_graph)
+    chosen = model.chosen_
+    assert "auto" not in chosen.values()
+    given = model.get_params()
+    assert not any(given.get(name, "auto") != "auto" for name in chosen)
+    still_open = {name for name, value in given.items() if value == "auto"}
+    assert still_open - {"augment", "epochs"} <= chosen.keys()
+    assert ("views__candidates" in chosen) == (augment in ("topology", "both"))
+    assert chosen["weight_decay"] == (1e-4 if augment == "feature" else 0.0)
+    assert chosen["device"] in ("cpu", "cuda")
+    assert not any("topology_layers" in name for name in chosen if augment == "feature")
+
+
+def test_chosen__few_edges_and_an_own_encoder(caplog: pytest.LogCaptureFixture) -> None:
+    data = Data(x=torch.randn(9, 3), edge_index=torch.empty(2, 0, dtype=torch.long))
+    model = DSGRL(out_channels=4, encoder=GCNConv(3, 2)).fit(data)
+    assert model.chosen_["epochs"] == model.epoch_ == 100
+    assert not {"num_layers", "norm", "jump", "encoder"} & model.chosen_.keys()
+
+
+def test_seed__that_was_drawn_is_kept(community_graph: Data, tmp_path: Path) -> None:
+    model = small(random_state=None).fit(community_graph)
+    model.save(tmp_path / "model")
+    assert DSGRL.load(tmp_path / "model").seed_ == model.seed_
+    again = small(random_state=model.seed_).fit_transform(community_graph)
+    np.testing.assert_array_equal(again, model.transform(community_graph))
+    assert small(random_state=3).fit(community_graph).seed_ == 3
 
 
 def test_load__keeps_what_auto_stood_for(
@@ -526,9 +612,11 @@ def test_load__keeps_what_auto_stood_for(
 ) -> None:
     model = small().fit(community_graph)
     model.save(tmp_path / "model")
-    assert "| topology | auto: none |" in (tmp_path / "model/README.md").read_text()
-    monkeypatch.setitem(build.AUTO["node"], "augment", "feature")
-    monkeypatch.setitem(build.AUTO["node"], "num_layers", 5)
+    card = (tmp_path / "model/README.md").read_text()
+    assert "| views | auto: node_alone |" in card
+    assert "| views__feature_drop | 0.4 |" in card
+    monkeypatch.setattr(views, "default_views", lambda _: LearnedFeatures())
+    monkeypatch.setitem(dsgrl_config.BY_LEVEL["node"], "num_layers", 5)
     loaded = DSGRL.load(tmp_path / "model")
     assert loaded.chosen_ == model.chosen_
     assert loaded.get_params() == model.get_params()

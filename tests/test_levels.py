@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from dsgrl import DSGRL
 from dsgrl.augment import FixedTopology, TopologyAugmenter
-from dsgrl.augment.views import PLAIN
+from dsgrl.augment.view_base import PLAIN
 from dsgrl.graph import Graph, Relations
 from dsgrl.typing import InputError
 from samples import (

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dsgrl.datasets.files import read_graph
-    from dsgrl.estimator import DSGRL
+    from dsgrl.estimator import DSGRL, embedder, load_model
     from dsgrl.evaluation.protocols import evaluate
 
-__all__ = ["DSGRL", "evaluate", "read_graph"]
+__all__ = ["DSGRL", "embedder", "evaluate", "load_model", "read_graph"]
 __version__ = "0.1.0"
 
 _HOMES = {
     "DSGRL": "dsgrl.estimator",
+    "embedder": "dsgrl.estimator",
     "evaluate": "dsgrl.evaluation.protocols",
+    "load_model": "dsgrl.estimator",
     "read_graph": "dsgrl.datasets.files",
 }
 

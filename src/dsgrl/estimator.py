@@ -13,7 +13,8 @@ from dsgrl.methods import METHODS
 from dsgrl.methods.config import FitConfig
 from dsgrl.methods.dsgrl_config import DSGRLConfig
 from dsgrl.parameters import describe
-from dsgrl.train.fit import Embeddings, Fitted, fit_graph
+from dsgrl.train.fit import fit_graph
+from dsgrl.train.fitted import Embeddings, Fitted
 from dsgrl.typing import InputError
 
 ATTRIBUTES = """

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dsgrl.methods.rules import RULES
 
 from dsgrl.bench.recipes import (
     DEFAULT,
@@ -21,7 +22,6 @@ from dsgrl.bench.systems import SYSTEMS
 from dsgrl.bench.tables import load_paper
 from dsgrl.datasets.table import DATASETS
 from dsgrl.estimator import DSGRL
-from dsgrl.methods.rules import RULES
 from dsgrl.typing import InputError
 
 RECIPES = list_recipes()

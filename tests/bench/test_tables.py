@@ -4,12 +4,12 @@ import re
 from typing import Any
 
 import pytest
+from dsgrl.methods.build import resolve_auto
 
 from dsgrl.bench.recipes import default_parameters
 from dsgrl.bench.suites import SUITES
 from dsgrl.bench.systems import SYSTEMS
 from dsgrl.bench.tables import BY_ITSELF, load_paper, render_best, render_tables
-from dsgrl.methods.build import resolve_auto
 
 
 def line(

@@ -28,7 +28,7 @@ def test_public_names__are_there_after_a_plain_import(name: str) -> None:
         f"import inspect, dsgrl; public = dsgrl.{name};"
         f"assert '{name}' in dir(dsgrl); assert public.__doc__;"
         "parameters = inspect.signature(public).parameters.values();"
-        "assert len(parameters) > 3;"
+        "assert parameters;"
         "assert not any(p.kind is p.VAR_KEYWORD for p in parameters)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

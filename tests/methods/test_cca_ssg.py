@@ -11,15 +11,13 @@ from dsgrl.bench.systems import SYSTEMS, labels_of, unlabelled
 from dsgrl.datasets.table import load_dataset
 from dsgrl.evaluation import evaluate
 from dsgrl.graph import Adjacency, Graph, as_graph
-from dsgrl.methods import CCASSGMethod
 from dsgrl.methods.cca_ssg import unit_columns
 from dsgrl.typing import InputError
+from samples import build_method
 
 
-def build(in_channels: int = 12, **changes: Any) -> CCASSGMethod:
-    parameters = {**CCASSGMethod.defaults, "out_channels": 6, **changes}
-    CCASSGMethod.check(parameters)
-    return CCASSGMethod.from_parameters(parameters, in_channels)
+def build(in_channels: int = 12, **changes: Any) -> Any:
+    return build_method("cca-ssg", in_channels, **{"out_channels": 6, **changes})
 
 
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
@@ -113,7 +111,7 @@ def test_sparse_features__stay_sparse_and_give_the_same(community_graph: Data) -
         ({"out_channels": 0}, "out_channels=0: expected a whole number from 1"),
         ({"lr": 0}, "lr=0: expected a number above 0"),
         ({"dropout": "auto"}, "dropout='auto': expected a share from 0 to below 1"),
-        ({"tolerance": "auto"}, "tolerance='auto': expected a number from 0"),
+        ({"tolerance": -1}, "epochs__tolerance=-1: expected 'auto' or a number from 0"),
         ({"epochs": "many"}, "epochs='many'"),
     ],
 )
@@ -130,8 +128,7 @@ def test_cora__training_is_worth_something() -> None:
     scores = {}
     for name, epochs in {"cca-ssg": 20, "random-cca-ssg": 0}.items():
         system = SYSTEMS[name]
-        assert system.parameters is not None
-        parameters = system.parameters.merge({"epochs": epochs, "out_channels": 256})
-        embedded = system.embed(unlabelled(data), parameters, None)
+        config = system.configure({"epochs": epochs, "out_channels": 256}, "node")
+        embedded = system.embed(unlabelled(data), config, None)
         scores[name] = evaluate(embedded.z, labels_of(data, None)).mean
     assert scores["cca-ssg"] > scores["random-cca-ssg"] + 3

@@ -11,20 +11,17 @@ from dsgrl.augment.controls import FixedTopology
 from dsgrl.augment.feature import FeatureAugmenter
 from dsgrl.augment.per_type import PerTypeAugmenter
 from dsgrl.augment.perturb import Perturbation
-from dsgrl.augment.topology import Topology, TopologyAugmenter
-from dsgrl.augment.views import (
-    FIGURES,
-    VIEWS,
+from dsgrl.augment.second_graphs import (
     LearnedBoth,
-    LearnedFeatures,
     LearnedGraph,
     Nearest,
     NodeAlone,
     RandomGraph,
     TwoSteps,
-    Views,
-    find_views,
 )
+from dsgrl.augment.topology import Topology, TopologyAugmenter
+from dsgrl.augment.view_base import LearnedFeatures, Views
+from dsgrl.augment.views import FIGURES, VIEWS, find_views
 
 __all__ = [
     "FIGURES",

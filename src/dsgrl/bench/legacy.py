@@ -8,7 +8,7 @@ views that were not used had no effect. `upgrade` gives the same model in today'
 from collections.abc import Mapping
 from typing import Any
 
-from dsgrl.augment import FIGURES, VIEWS, find_views
+from dsgrl.augment import VIEWS, find_views
 from dsgrl.bench.systems import typical_spec
 from dsgrl.methods import all_parameters, expand_names
 from dsgrl.typing import Level
@@ -89,7 +89,6 @@ def _name_views(flat: dict[str, Any]) -> dict[str, Any]:
         return _SECOND_GRAPHS[topology]
     if augment == "auto" and topology == "learned":
         return {"augment": "topology"}
-    assert augment == "auto" or augment in FIGURES
     return {}
 
 

@@ -116,10 +116,6 @@ def _component(config: Any, part: str, spec: Spec | None) -> Component:
                 f"epochs={value!r}: expected 'auto' beside parameters of when to stop"
             )
         return StopByLinks()
-    if isinstance(value, str) and value not in ("auto", *VIEWS):
-        raise InputError(
-            f"views={value!r}: expected 'auto' or one of {', '.join(VIEWS)}"
-        )
     if spec is None and is_auto(value) and is_auto(config.augment):
         raise InputError(
             "parameters of the views without the views: name them with views or augment"

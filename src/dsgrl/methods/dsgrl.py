@@ -14,12 +14,8 @@ from dsgrl.encode import Readout, merge_views, smooth
 from dsgrl.graph import Graph, Spec
 from dsgrl.losses.objective import mean_terms, objective
 from dsgrl.methods.base import Form, Method
-from dsgrl.methods.dsgrl_config import (
-    FORMS,
-    DSGRLConfig,
-    build_parts,
-    estimate_bytes,
-)
+from dsgrl.methods.dsgrl_build import build_parts, estimate_bytes
+from dsgrl.methods.dsgrl_config import FORMS, DSGRLConfig
 from dsgrl.typing import AggregateName, Level, LossTerms
 
 

@@ -4,7 +4,8 @@ Seeds are set in one function, collapse is measured every epoch, and `epochs="au
 stops by held-out links: no label is ever looked at.
 """
 
-from dsgrl.train.fit import Fitted, Labels, begin, fit, fit_graph
+from dsgrl.train.fit import Labels, begin, fit, fit_graph
+from dsgrl.train.fitted import Fitted
 from dsgrl.train.loop import History, Training, train
 from dsgrl.train.seed import seeded
 

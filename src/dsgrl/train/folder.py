@@ -12,7 +12,7 @@ from torch import Tensor
 from dsgrl.io.atomic import atomic_write
 from dsgrl.typing import InputError
 
-FORMAT = 3
+FORMAT = 4
 WEIGHTS, CONFIG, HISTORY, CARD = (
     "model.safetensors",
     "config.json",
@@ -131,30 +131,35 @@ def _plain(value: Any) -> Any:
 
 def _describe(config: dict[str, Any]) -> str:
     """Write the model card: what this is and how to use it."""
-    fitted, given = config.get("fitted", {}), config.get("input", {})
-    what = "Graph" if given.get("level") == "graph" else "Node"
-    types = ", ".join((given.get("schema") or {}).get("types", []))
-    chosen = fitted.get("chosen_", {})
+    given = config["input"]
+    what = "Graph" if given["level"] == "graph" else "Node"
+    types = ", ".join((given["schema"] or {}).get("types", []))
+    columns = sum(known["count"] for known in given["columns"])
+    chosen, parameters = config["chosen"], config["parameters"]
+    rows = [
+        f"| {name} | {value}{f': {chosen[name]}' if name in chosen else ''} |"
+        for name, value in parameters.items()
+    ]
+    rows += [f"| {k} | {v} |" for k, v in chosen.items() if k not in parameters]
     lines = [
         f"# {what} embeddings learned with dsgrl",
         "",
-        f"Trained by dsgrl {config.get('version')} on {given.get('num_nodes')} nodes"
-        f"{f' of the types {types}' if types else ''} with "
-        f"{fitted.get('n_features_in_')} feature columns, without labels; the model of "
-        f"epoch {fitted.get('epoch_')} was kept.",
+        f"Method {config['method']}, trained by dsgrl {config['version']} on "
+        f"{given['num_nodes']} nodes{f' of the types {types}' if types else ''} with "
+        f"{columns} feature columns, without labels; the model of epoch "
+        f"{config['epoch']} was kept (seed {config['seed']}).",
         "",
         "```python",
-        "from dsgrl import DSGRL",
-        'model = DSGRL.load("path/to/this/folder")',
+        "from dsgrl import load_model",
+        'model = load_model("path/to/this/folder")',
         "z = model.transform(data)  # the same columns, seen or unseen",
         "```",
         "",
+        "A value behind \"auto\" is what it stood for.",
+        "",
         "| parameter | value |",
         "|---|---|",
-        *(
-            f"| {k} | {v}{f': {chosen[k]}' if k in chosen else ''} |"
-            for k, v in config.get("parameters", {}).items()
-        ),
+        *rows,
         "",
         f"`{WEIGHTS}` has the weights, `{CONFIG}` what is needed to rebuild the "
         f"model, `{HISTORY}` the course of training.",
