@@ -6,6 +6,7 @@ from torch_geometric.data import Data
 
 from dsgrl.augment.view_base import PLAIN
 from dsgrl.graph import Spec, as_graph
+from dsgrl.methods import METHODS
 from dsgrl.typing import InputError, Level
 from samples import build_method, make_config
 
@@ -42,11 +43,9 @@ def test_dsgrl__full_loss_reaches_every_parameter(
         for name, parameter in method.named_parameters()
     }
     reached = {name for name in size if size[name] > 1e-6 * max(size.values())}
-    expected = set(size)
-    if regularizer == "covariance":
-        # A shift common to all rows of both views: Eqs. 1 to 4 do not see it.
-        expected.remove("encoder.layers.1.bias")
-    assert reached == expected
+    assert reached == set(size)
+    # A shift common to all rows of both views: Eqs. 1 to 4 do not see it.
+    assert ("encoder.layers.1.bias" in size) == (regularizer == "orthogonality")
 
 
 def test_dsgrl__construction_does_not_reseed() -> None:
@@ -239,3 +238,20 @@ def test_resolved__leaves_no_auto_but_what_is_picked_per_graph() -> None:
             is_open = {name for name, value in flat.items() if value == "auto"}
             # `epochs` names its rule; the search is chosen for every graph anew.
             assert is_open <= {"device", "epochs", "views__candidates"}, is_open
+
+
+@pytest.mark.parametrize(
+    ("readout", "has_bias"),
+    [("sum", True), ("log_sum+max", True), ("mean", False), ("max", False)],
+)
+def test_last_bias__only_where_the_objective_sees_a_shift(
+    readout: str, has_bias: bool
+) -> None:
+    spec = Spec(level="graph", in_channels=(3,), num_nodes=9, largest=9)
+    config = make_config("dsgrl", spec, readout=readout)
+    method = METHODS["dsgrl"].build(config, spec)
+    names = {name for name, _ in method.named_parameters()}
+    assert ("encoder.layers.2.bias" in names) == has_bias
+    # Batch norms take the place of the biases before them.
+    assert "encoder.layers.0.bias" not in names
+    assert "encoder.norms.0.bias" in names

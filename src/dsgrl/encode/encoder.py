@@ -35,6 +35,9 @@ class Encoder(nn.Module):
             "cat".
         schema: types and relations of a heterogeneous graph, each relation with its
             own weights.
+        last_bias: whether the last layer adds a bias. An objective that does not see a
+            shift common to all rows gives it no gradient, and Adam would turn rounding
+            errors into steps. Layers before a batch norm have none for that reason.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Encoder(nn.Module):
         norm: NormName | None = None,
         jump: JumpName = "last",
         schema: Schema | None = None,
+        last_bias: bool = True,
     ) -> None:
         super().__init__()
         if jump == "sum" and num_layers > 1 and hidden_channels != out_channels:
@@ -56,13 +60,15 @@ class Encoder(nn.Module):
                 f"jump='sum' adds the layers' results: hidden_channels="
                 f"{hidden_channels} must equal out_channels={out_channels}"
             )
-        make: Callable[[Any, int], nn.Module] = LAYERS[layer]
+        make: Callable[..., nn.Module] = LAYERS[layer]
         if schema is not None:
             make = partial(RelationalLayer, schema, layer)
         outputs = [*[hidden_channels] * (num_layers - 1), out_channels]
+        biases = [*[norm != "batch"] * (num_layers - 1), last_bias]
+        inputs = [in_channels, *outputs[:-1]]
         self.layers = nn.ModuleList(
-            make(a, b)
-            for a, b in zip([in_channels, *outputs[:-1]], outputs, strict=True)
+            make(a, b, bias=bias)
+            for a, b, bias in zip(inputs, outputs, biases, strict=True)
         )
         kinds = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
         self.norms = nn.ModuleList(kinds[norm](w) for w in outputs[:-1] if norm)

@@ -23,6 +23,7 @@ class RelationalLayer(nn.Module):
         kind: of the layers: "gcn", "sage" or "gin".
         in_channels: width of the input, or one width per type.
         out_channels: width of the result.
+        bias: whether the layer adds one, of each type.
     """
 
     def __init__(
@@ -31,6 +32,8 @@ class RelationalLayer(nn.Module):
         kind: EncoderName,
         in_channels: int | Sequence[int],
         out_channels: int,
+        *,
+        bias: bool = True,
     ) -> None:
         types = len(schema.types)
         widths = (
@@ -44,7 +47,7 @@ class RelationalLayer(nn.Module):
             )
             for source, target in schema.ends()
         )
-        self.bias = nn.Parameter(torch.zeros(types, out_channels))
+        self.bias = nn.Parameter(torch.zeros(types, out_channels)) if bias else None
 
     def messages(
         self, adjacency: Relations, x: Tensor | tuple[Features, ...]
@@ -67,7 +70,9 @@ class RelationalLayer(nn.Module):
     def forward(self, adjacency: Relations, x: Tensor | tuple[Features, ...]) -> Tensor:
         """Pass messages once along every relation."""
         received = self.messages(adjacency, x)
-        return torch.cat([m + b for m, b in zip(received, self.bias, strict=True)])
+        if self.bias is not None:
+            received = [m + b for m, b in zip(received, self.bias, strict=True)]
+        return torch.cat(received)
 
     def activated(
         self,
@@ -77,9 +82,10 @@ class RelationalLayer(nn.Module):
     ) -> Tensor:
         """Return dropout(relu(result))."""
         received = self.messages(adjacency, x)
+        biases = [None] * len(received) if self.bias is None else list(self.bias)
         return torch.cat(
             [
                 activate(message, bias, dropout=dropout)
-                for message, bias in zip(received, self.bias, strict=True)
+                for message, bias in zip(received, biases, strict=True)
             ]
         )

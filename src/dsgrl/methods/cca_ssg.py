@@ -113,6 +113,8 @@ class CCASSGMethod(Method):
             num_layers=config.num_layers,
             dropout=config.dropout,
             norm=config.norm,
+            # Columns are centred: a bias would have no gradient.
+            last_bias=False,
         )
         return cls(
             encoder,

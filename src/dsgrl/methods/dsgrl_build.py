@@ -67,7 +67,18 @@ def _build_encoder(config: Any, widths: Any, spec: Spec) -> nn.Module:
         norm=config.norm,
         jump=config.jump,
         schema=spec.schema,
+        last_bias=_sees_shifts(config, spec),
     )
+
+
+def _sees_shifts(config: Any, spec: Spec) -> bool:
+    """Whether a shift common to all nodes changes the objective.
+
+    Eqs. 1 to 4 compare, or centre, the columns; a sum over the nodes of a graph
+    multiplies the shift by their number, which differs.
+    """
+    sums = spec.level == "graph" and "sum" in config.readout
+    return sums or config.regularizer != "covariance"
 
 
 @torch.no_grad()

@@ -155,7 +155,7 @@ def _describe(config: dict[str, Any]) -> str:
         "z = model.transform(data)  # the same columns, seen or unseen",
         "```",
         "",
-        "A value behind \"auto\" is what it stood for.",
+        'A value behind "auto" is what it stood for.',
         "",
         "| parameter | value |",
         "|---|---|",
