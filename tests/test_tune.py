@@ -17,17 +17,24 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 from torch_geometric.data import Data
 
-from dsgrl.bench import systems
-from dsgrl.bench.recipes import default_parameters, load_recipe
+from dsgrl.bench.loading import load_recipe
+from dsgrl.bench.recipes import read_recipe
 from dsgrl.bench.runner import run_suite
-from dsgrl.bench.systems import SYSTEMS, Embedded, unlabelled
+from dsgrl.bench.systems import (
+    SYSTEMS,
+    Embedded,
+    System,
+    typical_spec,
+    unlabelled,
+)
 from dsgrl.datasets.table import DATASETS, Dataset
-from dsgrl.estimator import DSGRL
 from dsgrl.evaluation.splits import stratified_splits
-from dsgrl.train.loop import DivergenceError
+from dsgrl.methods import FitConfig, expand_names
+from dsgrl.parameters import search_space
+from dsgrl.train import fit
 from dsgrl.tune import criteria, label_free_score, search, tune
-from dsgrl.tune.criteria import redealt, validation_score
-from dsgrl.typing import InputError, Split
+from dsgrl.tune.criteria import resample, validation_score
+from dsgrl.typing import DivergenceError, InputError, Level, Split
 from samples import make_hetero
 
 # Small and short: what is tested is the search, not the scores.
@@ -43,32 +50,23 @@ def toy(community_graph: Data, monkeypatch: pytest.MonkeyPatch) -> Data:
     return community_graph
 
 
-class FakeModel:
-    """Trains in no time; the score of its vectors is a function of its parameters."""
+class FakeFit:
+    """Takes no time; the score of its vectors is a function of its parameters."""
 
-    fitted: list["FakeModel"]
+    fitted: list["FakeFit"]
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = parameters
-        self.history_ = [{"epoch": float(e), "loss": 0.0} for e in range(self.epochs)]
-        self.epoch_ = self.epochs
+    def __init__(self, config: Any) -> None:
+        self.epochs: int = config.epochs
+        self.lr: float = config.lr
+        self.dropout = 0.5 if config.dropout == "auto" else float(config.dropout)
 
-    @property
-    def epochs(self) -> int:
-        epochs: int = self.parameters["epochs"]
-        return epochs
-
-    @property
-    def dropout(self) -> float:
-        dropout = self.parameters["dropout"]
-        return 0.5 if dropout == "auto" else float(dropout)
-
-    def fit_transform(self, data: Data) -> Any:
+    def embed(self, data: Data) -> Embedded:
         assert "y" not in data
-        FakeModel.fitted.append(self)
-        generator = torch.Generator().manual_seed(int(1e6 * self.parameters["lr"]))
+        FakeFit.fitted.append(self)
+        generator = torch.Generator().manual_seed(int(1e6 * self.lr))
         noise = torch.randn(data.x.shape, generator=generator)
-        return (data.x + self.dropout * 5 * noise).numpy()
+        z = (data.x + self.dropout * 5 * noise).numpy()
+        return Embedded(z, self.epochs, self.epochs)
 
 
 def nearest_mean(z: Any, y: Any, *, splits: list[Split], metric: str) -> Any:
@@ -84,18 +82,34 @@ def nearest_mean(z: Any, y: Any, *, splits: list[Split], metric: str) -> Any:
 
 
 @pytest.fixture
-def fits(monkeypatch: pytest.MonkeyPatch) -> list[FakeModel]:
-    """Replace the model and the probe by quick ones; every fit is noted."""
-    FakeModel.fitted = []
-    monkeypatch.setattr(systems, "DSGRL", FakeModel)
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[FakeFit]:
+    """Replace the fit and the probe by quick ones; every fit is recorded."""
+
+    def embed(_: System, data: Data, config: FitConfig, __: str | None) -> Embedded:
+        return FakeFit(config).embed(data)
+
+    FakeFit.fitted = []
+    monkeypatch.setattr(System, "embed", embed)
     monkeypatch.setattr(criteria, "evaluate", nearest_mean)
-    return FakeModel.fitted
+    return FakeFit.fitted
 
 
 def embed(toy: Data, method: str, parameters: dict[str, Any]) -> Embedded:
     system = SYSTEMS[method]
-    assert system.parameters is not None
-    return system.embed(unlabelled(toy), system.parameters.merge(parameters), None)
+    return system.embed(unlabelled(toy), system.configure(parameters, "node"), None)
+
+
+def load(path: Path, method: str = "dsgrl-feature") -> dict[str, Any]:
+    return load_recipe(path, method, "node")
+
+
+def in_full(method: str, settings: dict[str, Any]) -> dict[str, Any]:
+    return expand_names(SYSTEMS[method].method, settings)
+
+
+def space_of(method: str, level: Level) -> dict[str, Any]:
+    config = SYSTEMS[method].configure({}, level).completed(typical_spec(level))
+    return search_space(config, level)
 
 
 def run(folder: Path, **options: Any) -> Any:
@@ -122,7 +136,7 @@ def test_tune__writes_a_recipe_that_gives_the_score_it_reports(
     tmp_path: Path, toy: Data
 ) -> None:
     tuned = run(tmp_path)
-    recipe = load_recipe(tmp_path / "out.toml")
+    recipe = load(tmp_path / "out.toml")
     criterion, words = criteria.by_validation(toy, "toy", None)
     assert criterion(embed(toy, "dsgrl-feature", recipe)) == tuned.value
     assert words.startswith("validation accuracy of the first split of 5/15/80")
@@ -130,17 +144,19 @@ def test_tune__writes_a_recipe_that_gives_the_score_it_reports(
     assert text.startswith("# dsgrl-feature on toy, tuned by dsgrl ")
     assert f"Best of 3 trials (0 given up early): {tuned.value:.4f}." in text
     assert words in text
-    assert recipe.items() >= {**QUICK, "augment": "feature"}.items()
-    assert SYSTEMS["dsgrl-feature"].space("node").keys() <= recipe.keys()
+    assert recipe.items() >= QUICK.items()
+    assert read_recipe(tmp_path / "out.toml")["views"] == "learned_features"
+    assert space_of("dsgrl-feature", "node").keys() - QUICK.keys() <= recipe.keys()
 
 
 def test_tune__is_never_worse_than_the_defaults(
-    tmp_path: Path, toy: Data, fits: list[FakeModel]
+    tmp_path: Path, toy: Data, fits: list[FakeFit]
 ) -> None:
     tuned = run(tmp_path, trials=6)
     first = open_study(tmp_path / "study").get_trials()[0]
     assert first.user_attrs["start"] == "default"
-    default = {**default_parameters(), "augment": "feature", **QUICK}
+    system = SYSTEMS["dsgrl-feature"]
+    default = system.complete(system.configure(QUICK, "node"), "node")
     assert first.user_attrs["parameters"] == default
     assert first.value is not None
     assert tuned.value >= first.value
@@ -149,7 +165,7 @@ def test_tune__is_never_worse_than_the_defaults(
 
 
 def test_tune__the_papers_recipe_takes_part(
-    tmp_path: Path, toy: Data, fits: list[FakeModel], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, toy: Data, fits: list[FakeFit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(DATASETS, "photo", DATASETS["toy"])
     tune(
@@ -164,18 +180,18 @@ def test_tune__the_papers_recipe_takes_part(
     assert (
         parameters.items()
         >= {
-            **load_recipe("paper/feature/photo"),
+            **load_recipe("paper/feature/photo", "dsgrl-feature", "node"),
             "epochs": 4,
         }.items()
     )
     # The sampler learns from it, too.
-    assert second.params["augment_channels"] == 256
+    assert second.params["views__augment_channels"] == 256
 
 
 def test_tune__poisoned_test_labels_change_nothing(
     tmp_path: Path,
     toy: Data,
-    fits: list[FakeModel],
+    fits: list[FakeFit],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     splits = stratified_splits(toy.y.numpy(), num_splits=2)
@@ -208,23 +224,23 @@ def test_validation_score__keeps_no_test_label() -> None:
 
 @pytest.mark.parametrize("several_labels", [False, True])
 @pytest.mark.parametrize(("num_train", "num_judge"), [(4, 5), (11, 3)])
-def test_redealt__same_rows_same_shares_other_hands(
+def test_resample__same_rows_same_shares_other_hands(
     num_train: int, num_judge: int, several_labels: bool
 ) -> None:
     y = np.array([0, 0, 1, 2, 0, 0, 0, 1, 1, 2, 2, 2, 0, 1])
     labels = np.eye(3, dtype=np.int64)[y] if several_labels else y
-    deals = list(redealt(labels, num_train=num_train, deals=6))
+    splits = list(resample(labels, num_train=num_train, times=6))
     more_to_fit = num_train > 7
-    assert {*deals[0].val} <= {*range(num_train, 14)}
-    assert {*deals[0].train} <= {*range(num_train)}
-    for train, val, judge in deals:
+    assert {*splits[0].val} <= {*range(num_train, 14)}
+    assert {*splits[0].train} <= {*range(num_train)}
+    for train, val, judge in splits:
         assert sorted([*train, *val, *judge]) == list(range(14))
         assert len(judge) == num_judge
         whole = [*train, *judge] if more_to_fit else train
         assert len(whole) == num_train
         if not several_labels:
             assert sorted(y[whole]) == sorted(y[:num_train])
-    assert len({tuple(deal.test) for deal in deals}) > 3
+    assert len({tuple(split.test) for split in splits}) > 3
 
 
 @pytest.mark.parametrize(("train", "val"), [(0.4, 0.1), (0.1, 0.4)])
@@ -240,17 +256,17 @@ def test_validation_score__praises_no_embedding_that_knows_nothing(
     assert np.mean(scores) < 52
 
 
-def test_validation_score__is_less_a_matter_of_chance_than_one_deal() -> None:
+def test_validation_score__is_varies_less_than_that_of_one_split() -> None:
     y = np.repeat(np.arange(2), 100)
 
-    def spread(deals: int) -> float:
+    def spread(times: int) -> float:
         scores = []
         for seed in range(12):
             generator = np.random.default_rng(seed)
             z = generator.normal(size=(200, 3)).astype("f4") + 0.7 * y[:, None]
             (split,) = stratified_splits(y, num_splits=1, train=0.3, val=0.1)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(criteria, "DEALS", deals)
+                patch.setattr(criteria, "NUM_RESAMPLES", times)
                 judge = validation_score(y, split, metric="accuracy")
             scores.append(judge(Embedded(z)))
         return float(np.std(scores))
@@ -259,7 +275,7 @@ def test_validation_score__is_less_a_matter_of_chance_than_one_deal() -> None:
 
 
 def test_study__goes_on_where_it_was_left(
-    tmp_path: Path, toy: Data, fits: list[FakeModel]
+    tmp_path: Path, toy: Data, fits: list[FakeFit]
 ) -> None:
     run(tmp_path / "once", trials=14)
     done = len(fits)
@@ -273,7 +289,7 @@ def test_study__goes_on_where_it_was_left(
 
 
 def test_study__a_trial_whose_process_was_killed_is_made_again(
-    tmp_path: Path, toy: Data, fits: list[FakeModel]
+    tmp_path: Path, toy: Data, fits: list[FakeFit]
 ) -> None:
     run(tmp_path / "whole", trials=6)
     run(tmp_path / "killed", trials=3)
@@ -286,7 +302,7 @@ def test_study__a_trial_whose_process_was_killed_is_made_again(
 
 
 def test_study__trials_of_other_machines_are_left_alone(
-    tmp_path: Path, toy: Data, fits: list[FakeModel]
+    tmp_path: Path, toy: Data, fits: list[FakeFit]
 ) -> None:
     run(tmp_path, trials=3)
     other = open_study(tmp_path / "study").ask()
@@ -299,7 +315,7 @@ def test_study__trials_of_other_machines_are_left_alone(
 def test_search__bad_trials_are_given_up_after_the_first_stage(
     tmp_path: Path,
     toy: Data,
-    fits: list[FakeModel],
+    fits: list[FakeFit],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def by_dropout(_: Embedded) -> float:
@@ -321,17 +337,17 @@ def test_search__bad_trials_are_given_up_after_the_first_stage(
 def test_search__a_trial_that_diverges_does_not_stop_the_study(
     tmp_path: Path,
     toy: Data,
-    fits: list[FakeModel],
+    fits: list[FakeFit],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fit = FakeModel.fit_transform
+    embed = FakeFit.embed
 
-    def sometimes(model: FakeModel, data: Data) -> Any:
-        if model.parameters["lr"] > 0.005:
+    def sometimes(fake: FakeFit, data: Data) -> Any:
+        if fake.lr > 0.005:
             raise DivergenceError("diverged")
-        return fit(model, data)
+        return embed(fake, data)
 
-    monkeypatch.setattr(FakeModel, "fit_transform", sometimes)
+    monkeypatch.setattr(FakeFit, "embed", sometimes)
     tuned = run(tmp_path, trials=10)
     assert tuned.trials == 10
     assert tuned.given_up > 0
@@ -339,18 +355,19 @@ def test_search__a_trial_that_diverges_does_not_stop_the_study(
 
 
 def test_stages__the_short_fit_is_the_beginning_of_the_long_one(toy: Data) -> None:
-    short, long = search._stages({**default_parameters(), "epochs": 8})
+    system = SYSTEMS["dsgrl"]
+    config = system.configure({"epochs": 8}, "node")
     histories = []
-    for stage in (short, long):
-        model = DSGRL(**stage).fit(toy)
-        histories.append([row["loss"] for row in model.history_])
+    for stage in search._stages(system.complete(config, "node")):
+        fitted = fit("dsgrl", toy, system.restore(stage, "node"))
+        histories.append([row["loss"] for row in fitted.history])
     assert len(histories[0]) == 2
     assert histories[0] == histories[1][:2]
 
 
 @pytest.mark.parametrize(("epochs", "stages"), [(1, 1), (2, 2), ("auto", 2)])
 def test_stages__one_if_there_is_nothing_to_shorten(epochs: Any, stages: int) -> None:
-    assert len(search._stages({"epochs": epochs, "max_epochs": 500})) == stages
+    assert len(search._stages({"epochs": epochs, "epochs__max_epochs": 500})) == stages
 
 
 def test_tune__without_labels_reads_none(tmp_path: Path, toy: Data) -> None:
@@ -363,7 +380,7 @@ def test_tune__without_labels_reads_none(tmp_path: Path, toy: Data) -> None:
     toy.y = toy.y[torch.randperm(60)]
     run(tmp_path / "poisoned", **options)
     assert trials_of(tmp_path / "study") == trials_of(tmp_path / "poisoned/study")
-    embedded = embed(toy, "dsgrl-feature", load_recipe(tmp_path / "out.toml"))
+    embedded = embed(toy, "dsgrl-feature", load(tmp_path / "out.toml"))
     assert label_free_score(embedded) == tuned.value
     assert 0.5 < tuned.value <= 1
     assert "no label" in (tmp_path / "out.toml").read_text()
@@ -388,11 +405,9 @@ def test_tune__a_baseline_as_ours(
     )
     assert tuned.trials == 3
     path = tmp_path / "out.toml"
-    system = SYSTEMS["cca-ssg"]
-    assert system.parameters is not None
-    recipe = load_recipe(path, system.parameters)
-    assert recipe.items() >= settings.items()
-    assert system.space("node").keys() <= recipe.keys()
+    recipe = load(path, "cca-ssg")
+    assert recipe.items() >= in_full("cca-ssg", settings).items()
+    assert space_of("cca-ssg", "node").keys() <= recipe.keys()
     criterion, words = (
         criteria.by_links()
         if without_labels
@@ -423,13 +438,14 @@ def test_tune__a_method_of_another_level_is_refused(
 
 def test_system__of_several_types_gives_the_labelled_one() -> None:
     data = make_hetero()
-    parameters = {**default_parameters(), "epochs": 1, "out_channels": 4}
-    z = SYSTEMS["dsgrl-feature"].embed(data, parameters, "film").z
+    system = SYSTEMS["dsgrl-feature"]
+    config = system.configure({"epochs": 1, "out_channels": 4}, "hetero")
+    z = system.embed(data, config, "film").z
     assert len(z) == len(data["film"].y)
 
 
 def test_study__of_something_else_is_refused(
-    tmp_path: Path, toy: Data, fits: list[FakeModel]
+    tmp_path: Path, toy: Data, fits: list[FakeFit]
 ) -> None:
     run(tmp_path)
     with pytest.raises(InputError, match="made with another seed, settings: give it"):
@@ -440,7 +456,7 @@ def test_study__of_something_else_is_refused(
 
 
 def test_storage__any_url_of_optuna(
-    tmp_path: Path, toy: Data, fits: list[FakeModel]
+    tmp_path: Path, toy: Data, fits: list[FakeFit]
 ) -> None:
     url = f"sqlite:///{tmp_path / 'study.db'}"
     run(tmp_path, storage=url, trials=2)
@@ -451,7 +467,10 @@ def test_storage__any_url_of_optuna(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"method": "random-f"}, "cannot be tuned, expected one of dsgrl-feature"),
+        (
+            {"method": "random-f"},
+            "cannot be tuned, expected one of dsgrl, dsgrl-feature",
+        ),
         ({"method": "raw"}, "cannot be tuned"),
         ({"method": "random-cca-ssg"}, "topology-none, cca-ssg"),
         (
@@ -463,10 +482,10 @@ def test_storage__any_url_of_optuna(
         ({"storage": "nosuch://x"}, "--storage nosuch://x: cannot be used"),
     ],
 )
-def test_tune__a_users_mistake_is_told(
+def test_tune__a_users_mistake_is_reported(
     tmp_path: Path,
     toy: Data,
-    fits: list[FakeModel],
+    fits: list[FakeFit],
     options: dict[str, Any],
     said: str,
 ) -> None:
@@ -477,29 +496,29 @@ def test_tune__a_users_mistake_is_told(
     assert fits == []
 
 
-def test_tune__a_broken_file_is_told(tmp_path: Path, toy: Data) -> None:
+def test_tune__a_broken_file_is_reported(tmp_path: Path, toy: Data) -> None:
     (tmp_path / "study").write_text("notes of mine\n")
     with pytest.raises(InputError, match="cannot be used"):
         run(tmp_path)
 
 
 def test_tune__reports_every_trial(
-    tmp_path: Path, toy: Data, fits: list[FakeModel]
+    tmp_path: Path, toy: Data, fits: list[FakeFit]
 ) -> None:
-    told: list[Any] = []
-    run(tmp_path, trials=4, report=told.append)
-    assert [stands.trials for stands in told] == [1, 2, 3, 4]
-    values = [stands.value for stands in told]
+    seen: list[Any] = []
+    run(tmp_path, trials=4, report=seen.append)
+    assert [stands.trials for stands in seen] == [1, 2, 3, 4]
+    values = [stands.value for stands in seen]
     assert values == sorted(values)
 
 
 @pytest.mark.parametrize("level", ["node", "graph", "hetero"])
 @pytest.mark.parametrize("augment", ["feature", "topology", "both"])
-def test_space__has_parameters_that_exist(level: str, augment: str) -> None:
-    space = SYSTEMS[f"dsgrl-{augment}"].space(level)
-    assert space.keys() <= default_parameters().keys()
-    assert ("orthogonality_weight" in space) == (augment != "topology")
-    assert ("edges_per_node" in space) == (augment != "feature")
+def test_space__has_parameters_that_exist(level: Level, augment: str) -> None:
+    space = space_of(f"dsgrl-{augment}", level)
+    assert space.keys() <= SYSTEMS[f"dsgrl-{augment}"].parameters(level).keys()
+    assert ("views__orthogonality_weight" in space) == (augment != "topology")
+    assert ("views__edges_per_node" in space) == (augment != "feature")
     for low, high, scale in space.values():
         assert low < high
         assert scale == "linear" or low > 0

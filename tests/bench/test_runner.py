@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,14 +15,14 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
-from dsgrl.bench import cells, recipes, runner, suites
+from dsgrl.bench import cells, recipes, runner, suites, systems
 from dsgrl.bench.isolation import ProcessLostError, run_isolated
 from dsgrl.bench.lines import TIMES, append_line, open_results, read_lines
 from dsgrl.bench.runner import Failure, run_suite
 from dsgrl.bench.systems import SYSTEMS, Embedded, System, labels_of, unlabelled
 from dsgrl.datasets.table import DATASETS, Dataset
-from dsgrl.train.loop import DivergenceError
-from dsgrl.typing import InputError
+from dsgrl.methods import FitConfig, expand_names
+from dsgrl.typing import DivergenceError, InputError
 
 # Small and short: what is tested is the running, not the scores.
 QUICK = {"epochs": 2, "out_channels": 4, "augment_channels": 8}
@@ -105,12 +104,14 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(cells, "evaluate", judge)
 
-    def embed(data: Data, config: dict[str, Any], _: str | None) -> Embedded:
-        noted.append(f"{data.num_edges}/{config.get('random_state')}")
-        return Embedded(data.x.numpy() * (1 + config.get("random_state", 0)), 3, 3)
+    def embed(
+        _: System, data: Data, config: FitConfig | None, __: str | None
+    ) -> Embedded:
+        seed = config and config.random_state
+        noted.append(f"{data.num_edges}/{seed}")
+        return Embedded(data.x.numpy() * (1 + (seed or 0)), 3, 3)
 
-    for name, system in list(SYSTEMS.items()):
-        monkeypatch.setitem(SYSTEMS, name, replace(system, embed=embed))
+    monkeypatch.setattr(System, "embed", embed)
     return noted
 
 
@@ -121,6 +122,16 @@ def run(results: Path | None = None, **options: Any) -> list[dict[str, Any]]:
 
 def timeless(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: v for k, v in line.items() if k not in TIMES} for line in lines]
+
+
+def in_full(method: str, settings: dict[str, Any]) -> dict[str, Any]:
+    return expand_names(SYSTEMS[method].method, settings)
+
+
+def as_untrained(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the same parameters with no epoch, and so without a stopping rule."""
+    kept = {k: value for k, value in config.items() if not k.startswith("epochs__")}
+    return {**kept, "epochs": 0}
 
 
 def test_suite__real_systems_and_their_controls(tmp_path: Path) -> None:
@@ -137,7 +148,7 @@ def test_suite__real_systems_and_their_controls(tmp_path: Path) -> None:
     assert (trained["epochs"], untrained["epochs"], raw["epochs"]) == (2, 0, None)
     assert trained["seconds_per_epoch"] > 0
     assert untrained["seconds_per_epoch"] is None
-    assert trained["config"].items() >= QUICK.items()
+    assert trained["config"].items() >= in_full("dsgrl-feature", QUICK).items()
     alone = run(tmp_path / "alone.jsonl", **OURS, settings=QUICK, controls=False)
     assert [line["method"] for line in alone] == ["dsgrl-feature"]
     assert alone[0]["scores"] == trained["scores"]
@@ -237,17 +248,22 @@ def test_results__a_file_of_another_kind_is_left_alone(
 def test_suite__no_label_reaches_a_system(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Data] = []
 
-    def embed(data: Data, _: dict[str, Any], __: str | None) -> Embedded:
+    def make(data: Data, _: str | None) -> Any:
         seen.append(data)
-        return Embedded(data.x.numpy())
+        return data.x.numpy()
 
-    monkeypatch.setitem(
-        SYSTEMS,
-        "spy",
-        System(embed=embed, summary="spy", levels=frozenset({"node"})),
-    )
-    run(methods=["spy"])
-    assert "y" not in seen[0]
+    spy = System(make=make, summary="spy", levels=frozenset({"node"}))
+    monkeypatch.setitem(SYSTEMS, "spy", spy)
+    fit = systems.fit_graph
+
+    def watched(name: str, data: Data, config: FitConfig) -> Any:
+        seen.append(data)
+        return fit(name, data, config)
+
+    monkeypatch.setattr(systems, "fit_graph", watched)
+    run(methods=["spy", "random-f"], settings=QUICK)
+    assert len(seen) == 2
+    assert all("y" not in data for data in seen)
     assert DATASETS["toy"].load(Path()).y is not None
     graphs = toy_graphs()
     assert all("y" not in graph for graph in unlabelled(graphs))
@@ -255,18 +271,17 @@ def test_suite__no_label_reaches_a_system(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_suite__a_failing_cell_does_not_stop_the_others(
-    tmp_path: Path, fits: list[str], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def diverge(*_: Any) -> Embedded:
+    def diverge(*_: Any) -> Any:
         raise DivergenceError("training diverged")
 
-    broken = System(embed=diverge, summary="", levels=frozenset({"node"}))
+    broken = System(make=diverge, summary="", levels=frozenset({"node"}))
     monkeypatch.setitem(SYSTEMS, "broken", broken)
     failures: list[Failure] = []
     lines = run(methods=["broken", "raw"], on_failure=failures.append)
     assert [line["method"] for line in lines] == ["raw"]
     assert failures == [Failure("toy broken", "training diverged")]
-    assert fits != []
 
 
 def test_suite__missing_data_is_told_once(fits: list[str]) -> None:
@@ -317,7 +332,7 @@ def test_suite__the_papers_recipe_is_the_config(
         64,
     )
     assert config["dropout"] == 0.25
-    assert untrained["config"] == {**config, "epochs": 0}
+    assert untrained["config"] == as_untrained(config)
     assert raw["recipe"] == "default"
 
 
@@ -367,8 +382,8 @@ def test_suite__a_baseline_and_its_controls(tmp_path: Path) -> None:
     assert [line["method"] for line in lines] == ["cca-ssg", "random-cca-ssg", "raw"]
     trained, untrained, _ = lines
     assert trained["seconds_per_epoch"] > 0
-    assert trained["config"].items() >= settings.items()
-    assert untrained["config"] == {**trained["config"], "epochs": 0}
+    assert trained["config"].items() >= in_full("cca-ssg", settings).items()
+    assert untrained["config"] == as_untrained(trained["config"])
     assert untrained["epochs"] == 0
     again = run(tmp_path / "two", methods=["cca-ssg"], settings=settings)
     assert timeless(again) == timeless(lines)
@@ -402,7 +417,7 @@ def test_suite__a_recipe_file_of_another_method_is_told(
             "cca-ssg",
             "is for cca-ssg (it sets 'decorrelation_weight')",
         ),
-        ('augment = "feature"', "dsgrl-feature", "is for DSGRL (it sets 'augment')"),
+        ('augment = "feature"', "dsgrl-feature", "is for dsgrl (it sets 'augment')"),
     ):
         path.write_text(text)
         failures: list[Failure] = []
@@ -427,12 +442,15 @@ def test_suite__a_recipe_file_of_another_method_is_told(
         ({"recipe": "papers"}, "did you mean 'paper'"),
         ({"settings": {"lr": 1}}, "unknown key 'lr': raw has no parameters to set"),
         ({**OURS, "settings": {"learning": 1}}, "unknown key 'learning'"),
-        ({**OURS, "settings": {"lr": 0}}, "DSGRL: lr=0: expected"),
+        ({**OURS, "settings": {"lr": 0}}, "dsgrl-feature: lr=0: expected"),
         (
             {**OURS, "settings": {"decorrelation_weight": 0.1}},
-            "expected a parameter of DSGRL",
+            "expected a parameter of dsgrl",
         ),
-        ({**BOTH, "settings": {"edge_dorp": 1}}, "a parameter of DSGRL or cca-ssg"),
+        (
+            {**BOTH, "settings": {"edge_dorp": 1}},
+            "did you mean 'edge_drop'? expected a parameter of dsgrl or cca-ssg",
+        ),
         (
             {**BOTH, "settings": {"decorrelation_weight": -1}},
             "cca-ssg: decorrelation_weight=-1: expected",
@@ -541,11 +559,11 @@ def test_suite__imdb_gives_eight_lines_from_one_fit(
 ) -> None:
     fits: list[str | None] = []
 
-    def embed(data: Any, _: dict[str, Any], target: str | None) -> Embedded:
+    def make(data: Any, target: str | None) -> Any:
         fits.append(target)
-        return Embedded(data[target].x[:, :8].numpy())
+        return data[target].x[:, :8].numpy()
 
-    spy = System(embed=embed, summary="", levels=frozenset({"hetero"}))
+    spy = System(make=make, summary="", levels=frozenset({"hetero"}))
     monkeypatch.setitem(SYSTEMS, "spy", spy)
     lines = run(suite="hetero", datasets=["imdb"], methods=["spy"])
     assert fits == ["movie"]

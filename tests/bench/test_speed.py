@@ -7,7 +7,8 @@ from torch_geometric.data import Data
 
 from dsgrl import cli
 from dsgrl.bench import speed
-from dsgrl.graph import as_graph
+from dsgrl.graph import Spec, as_graph
+from dsgrl.methods.dsgrl import DSGRLMethod
 from dsgrl.typing import InputError
 
 FIELDS = {
@@ -57,8 +58,8 @@ def test_stock__trains_the_same_model(community_graph: Data) -> None:
     stock = speed._StockModel(12)
     for parameter in stock.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
-    parameters = {**speed.PARAMETERS, "dropout": 0.0}
-    ours = speed.build_dsgrl(parameters, 12).eval()
+    config = speed.CONFIG.replace(dropout=0.0).resolved(Spec.of(graph))
+    ours: Any = DSGRLMethod.build(config, Spec.of(graph)).eval()
     for view, augment in enumerate((stock.augment1, stock.augment2)):
         ours.features.weights[0].data[:, view] = augment.weight.data.t()
         ours.features.biases[0].data[view] = augment.bias.data

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from dsgrl.methods.build import resolve_auto
 
-from dsgrl.bench.recipes import default_parameters
 from dsgrl.bench.suites import SUITES
 from dsgrl.bench.systems import SYSTEMS
 from dsgrl.bench.tables import BY_ITSELF, load_paper, render_best, render_tables
@@ -182,8 +181,7 @@ def test_best__has_no_row_where_nothing_was_tuned() -> None:
 
 
 def test_best__names_what_the_package_takes_by_itself() -> None:
-    parameters = default_parameters()
     for suite, method in BY_ITSELF.items():
         level: Any = SUITES[suite].level
-        chosen = {**parameters, **resolve_auto(parameters, level)}
-        assert chosen.items() >= SYSTEMS[method].fixed.items()
+        default, named = (SYSTEMS[name].parameters(level) for name in ("dsgrl", method))
+        assert default == named

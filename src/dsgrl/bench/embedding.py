@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dsgrl.bench.loading import load_recipe
 from dsgrl.bench.recipes import merge, parse_settings
-from dsgrl.bench.suites import known_name, load_recipe
+from dsgrl.bench.suites import known_name
 from dsgrl.bench.systems import SYSTEMS
 from dsgrl.estimator import embedder
 from dsgrl.graph.inputs import level_of
@@ -47,8 +48,8 @@ def make_model(
     if dim is not None:
         layers.append(_width(system.method, dim))
     chosen = merge(*layers)
-    for key in ("augment", "views"):
-        if key in chosen and key in system.settings:
+    for key in sorted(system.fixed):
+        if key in chosen:
             raise InputError(
                 f"{key}={chosen[key]!r}: method '{method}' sets it itself, leave it out"
             )

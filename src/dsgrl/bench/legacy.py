@@ -1,19 +1,21 @@
 """Reads the flat parameters of recipes and result lines before views were components.
 
-Then `DSGRL` had 49 flat parameters: the second graph was named by `topology`, the
-parameters of all views and of the stopping rule stood beside each other, and those of
+Then `DSGRL` had up to 49 flat parameters. The second graph was named by `topology`, the
+parameters of all views and of the stopping rule were at the same level, and those of
 views that were not used had no effect. `upgrade` gives the same model in today's names.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from dsgrl.augment import VIEWS, find_views
+from dsgrl.augment import FIGURES, VIEWS, NodeAlone, Views
+from dsgrl.augment.views import default_views
 from dsgrl.bench.systems import typical_spec
-from dsgrl.methods import all_parameters, expand_names
-from dsgrl.typing import Level
+from dsgrl.methods import METHODS, all_parameters, expand_names
+from dsgrl.parameters import AUTO, is_auto
+from dsgrl.typing import InputError, Level
 
-# What `topology` named, but for a learned graph.
+# What `topology` named, except for a learned graph.
 _SECOND_GRAPHS: dict[str, dict[str, Any]] = {
     "none": {"views": "node_alone"},
     "two_hop": {"views": "two_steps"},
@@ -22,17 +24,42 @@ _SECOND_GRAPHS: dict[str, dict[str, Any]] = {
     "knn_ax": {"views": "nearest", "views__by": "neighbors"},
 }
 _BESIDE_FEATURES = {"none": "node_alone", "two_hop": "two_steps"}
+# Parameters of DSGRL that the oldest result lines lack, and what was done before there
+# was such a parameter. `structural_columns` and what is not named here: the default.
+_BEFORE: dict[str, Any] = {
+    "edge_drop": 0.0,
+    "feature_drop": 0.0,
+    "feature_mask": 0.0,
+    "gain": 1.0,
+    "smoothing": 0,
+    "tolerance": 1.0,
+}
+# Keys of DSGRL that are no parameters any more.
+OLDER_KEYS = ("topology",)
+# The default number of steps between two look-ups of learned edges.
+_REFRESH = 5
 
 
-def is_flat(settings: Mapping[str, Any]) -> bool:
-    """Whether settings of `DSGRL` are of the older form."""
-    nested = {key.rpartition("__")[2] for key in all_parameters("dsgrl")}
-    own = {key for key in all_parameters("dsgrl") if "__" not in key}
-    return "topology" in settings or bool((nested - own) & settings.keys())
+def is_flat(method: str, settings: Mapping[str, Any]) -> bool:
+    """Whether settings of a method are of the older form.
+
+    Args:
+        method: a key of `METHODS`.
+        settings: of a recipe or of a result line.
+    """
+    own = METHODS[method].Config.declared().keys()
+    names = (key.partition("__") for key in all_parameters(method))
+    nested = {name for _, _, name in names if name} - own
+    return bool(({*OLDER_KEYS} | nested) & settings.keys())
 
 
 def upgrade(
-    method: str, settings: Mapping[str, Any], level: Level, *, is_complete: bool = False
+    method: str,
+    settings: Mapping[str, Any],
+    level: Level,
+    *,
+    own: Mapping[str, Any] | None = None,
+    is_complete: bool = False,
 ) -> dict[str, Any]:
     """Return older settings in today's names; what had no effect is left out.
 
@@ -40,60 +67,111 @@ def upgrade(
         method: a key of `METHODS`.
         settings: of a recipe or of a result line.
         level: of the data.
-        is_complete: every parameter is there, as in a result line: those added since
-            get the value that the older model had.
+        own: settings of the system that they are for, which name the views if the
+            older settings do not.
+        is_complete: every parameter of that time is there, as in a result line. Then
+            parameters added since get the value that the older model had.
+
+    Raises:
+        InputError: if there are no such views any more.
     """
     flat = dict(settings)
-    if method != "dsgrl":
-        return _without_unused_stop(expand_names(method, flat))
-    if not is_flat(flat):
+    if not is_flat(method, flat):
         return flat
+    if "views" not in METHODS[method].Config.declared():
+        found = _without_unused_stop(expand_names(method, flat))
+        return _with_auto(method, found, level) if is_complete else found
+    if is_complete:
+        flat = _with_later_parameters(flat)
+    is_older = "views" not in flat
     flat |= _name_views(flat)
-    augment, views = flat.get("augment", "auto"), flat.get("views", "auto")
-    kind = type(find_views(views, augment, typical_spec(level)))
-    flat = _without_unused_stop(expand_names(method, flat))
-    found = {
-        key: value
-        for key, value in flat.items()
-        if not key.startswith("views__") or key.removeprefix("views__") in _names(kind)
-    }
+    kind = named_views(flat) or named_views(own or {})
+    if kind is None:
+        kind = type(default_views(typical_spec(level)))
+    found = _without_unused_stop(expand_names(method, flat))
+    if is_older:
+        found = {k: v for k, v in found.items() if _has_effect(kind, k)}
     if level == "graph" and "views__refresh" in found:
-        # Then it had no effect for many graphs.
-        found["views__refresh"] = "auto"
+        # It had no effect for many graphs.
+        found["views__refresh"] = AUTO
     if is_complete:
         found["views"] = kind.name
         found.pop("augment", None)
-        if found.get("views__refresh") == 5:
-            found["views__refresh"] = "auto"
-        for name in ("weights", "graph"):
-            if name in _names(kind):
-                default = kind.defaults()[name]
-                found.setdefault(f"views__{name}", default)
+        if found.get("views__refresh") == _REFRESH:
+            found["views__refresh"] = AUTO
     return found
 
 
-def _names(kind: Any) -> set[str]:
-    return set(kind.declared())
+def named_views(settings: Mapping[str, Any]) -> type[Views] | None:
+    """Return the kind of views that settings name; None if they name none we know."""
+    views, augment = settings.get("views", AUTO), settings.get("augment", AUTO)
+    if isinstance(views, str) and views in VIEWS:
+        return VIEWS[views]
+    return FIGURES.get(augment) if isinstance(augment, str) else None
+
+
+def _has_effect(kind: Any, key: str) -> bool:
+    part, _, name = key.partition("__")
+    return part != "views" or not name or name in kind.declared()
 
 
 def _name_views(flat: dict[str, Any]) -> dict[str, Any]:
     """Take `topology` out of older settings; return the views that it meant."""
-    topology, augment = flat.pop("topology", "auto"), flat.get("augment", "auto")
+    topology, augment = flat.pop("topology", AUTO), flat.get("augment", AUTO)
     is_fixed = topology in _SECOND_GRAPHS
-    if augment == "both" and topology in _BESIDE_FEATURES:
+    if augment == "both" and is_fixed:
+        if topology not in _BESIDE_FEATURES:
+            raise InputError(
+                f"augment='both' with topology='{topology}': there are no such views "
+                f"any more, expected one of {', '.join(VIEWS)}"
+            )
         del flat["augment"]
         graph = _BESIDE_FEATURES[topology]
         return {"views": VIEWS["learned_both"].name, "views__graph": graph}
-    if augment in ("topology", "auto") and is_fixed:
+    if augment in ("topology", AUTO) and is_fixed:
         flat.pop("augment", None)
         return _SECOND_GRAPHS[topology]
-    if augment == "auto" and topology == "learned":
+    if augment == AUTO and topology == "learned":
         return {"augment": "topology"}
     return {}
 
 
+def _with_later_parameters(flat: dict[str, Any]) -> dict[str, Any]:
+    """Set what a result line of DSGRL did before some parameters existed.
+
+    "auto" keeps its name and has today's meaning, except for `scaling`: it meant
+    "columns" for learned features before edges were dropped by default, and for nodes
+    without neighbours before `smoothing` existed.
+    """
+    found = {**_BEFORE, **flat}
+    by_default = ("edge_drop", "covariance_weight", "weight_decay")
+    is_first = "structural_columns" not in flat and not any(
+        is_auto(found[name]) for name in by_default
+    )
+    is_second = "smoothing" not in flat and flat["topology"] == NodeAlone.kind
+    if is_auto(found["scaling"]) and (is_first or is_second):
+        found["scaling"] = "columns"
+    return found
+
+
+def _with_auto(method: str, found: dict[str, Any], level: Level) -> dict[str, Any]:
+    """Write "auto" where a result line has the number that "auto" stands for today.
+
+    The parameters of other methods than DSGRL had numbers as defaults.
+    """
+    config = METHODS[method].Config()
+    standard = config.fill_auto(typical_spec(level))
+    defaults = config.defaults()
+    for name, value in standard.items():
+        full = "epochs__tolerance" if name == "tolerance" else name
+        is_default = full != name or is_auto(defaults[name])
+        if is_default and found.get(full) == value:
+            found[full] = AUTO
+    return found
+
+
 def _without_unused_stop(flat: dict[str, Any]) -> dict[str, Any]:
     """Leave out when to stop where the number of epochs is given."""
-    if flat.get("epochs", "auto") == "auto":
+    if flat.get("epochs", AUTO) == AUTO:
         return flat
     return {k: v for k, v in flat.items() if not k.startswith("epochs__")}

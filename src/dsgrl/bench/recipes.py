@@ -11,13 +11,13 @@ table of its name:
 An unknown key fails: a setting that silently does nothing is worse than none.
 """
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dsgrl.datasets.table import did_you_mean
 from dsgrl.io.atomic import atomic_write
 from dsgrl.typing import InputError
 
@@ -67,7 +67,10 @@ def read_recipe(name_or_path: str | Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"recipe {text}: not a TOML file ({error})") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"no recipe '{text}'{_suggest(text)}") from error
+        raise InputError(
+            f"no recipe '{text}': {did_you_mean(text, list_recipes())}expected a .toml "
+            f"file or a name shown by 'dsgrl list'"
+        ) from error
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, dict):
@@ -155,9 +158,3 @@ def _as_toml(value: Any) -> str:
         return f'"{_NONE}"'
     # JSON writes words, numbers and truth values as TOML does.
     return json.dumps(value)
-
-
-def _suggest(name: str) -> str:
-    near = difflib.get_close_matches(name, list_recipes(), n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'? " if near else ""
-    return f": {hint}expected a .toml file or a name shown by 'dsgrl list'"

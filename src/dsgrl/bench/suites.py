@@ -1,23 +1,20 @@
 """What a suite consists of: datasets, systems and how they are judged."""
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dsgrl.bench.cells import Case, Cell
-from dsgrl.bench.legacy import upgrade
-from dsgrl.bench.recipes import (
-    DEFAULT,
-    list_families,
-    list_recipes,
-    merge,
-    read_recipe,
-)
+from dsgrl.bench.loading import OtherSystemError, load_recipe
+from dsgrl.bench.recipes import DEFAULT, list_families, list_recipes, merge
 from dsgrl.bench.systems import GRAPH, HETERO, NODE, SYSTEMS, with_controls
-from dsgrl.datasets.table import DATASETS, data_folder, suggest
-from dsgrl.methods import METHODS, all_parameters
+from dsgrl.datasets.table import (
+    DATASETS,
+    data_folder,
+    did_you_mean,
+    known_dataset,
+)
 from dsgrl.typing import InputError, Level
 
 NODE_CASES: tuple[Case, ...] = (("5/15/80", "accuracy"),)
@@ -90,7 +87,7 @@ class Request:
             made = merge(recipe, settings, {"random_state": seed})
             config = system.complete(system.configure(made, level), level)
             # A setting that cannot change the system is no other recipe for it.
-            changes = {k: v for k, v in settings.items() if k not in system.settings}
+            changes = {k: v for k, v in settings.items() if k not in system.fixed}
             label = name_recipe(self.recipe, changes)
         cases = CASES.get(dataset, SUITES[self.suite].cases)
         if self.protocol is not None:
@@ -126,52 +123,6 @@ def name_recipe(recipe: str, changes: Mapping[str, Any]) -> str:
     return ", ".join([recipe, *named])
 
 
-class OtherSystemError(InputError):
-    """A recipe is meant for another system."""
-
-
-def load_recipe(name_or_path: str | Path, method: str, level: Level) -> dict[str, Any]:
-    """Read a recipe for a system, in today's names.
-
-    Args:
-        name_or_path: a name of `list_recipes()`, or a path that ends in ".toml".
-        method: a key of `SYSTEMS`.
-        level: of the data.
-
-    Raises:
-        OtherSystemError: if it is for another system.
-        InputError: if there is no such recipe, or a key or value cannot work.
-    """
-    system, recipe = SYSTEMS[method], read_recipe(name_or_path)
-    augment = system.settings.get("augment")
-    if augment is not None and recipe.get("augment", augment) != augment:
-        raise OtherSystemError(f"is for augment='{recipe['augment']}', not {method}")
-    known = set(all_parameters(system.method))
-    settings = upgrade(system.method, recipe, level)
-    for key in settings:
-        owners = [name for name in METHODS if key in all_parameters(name)]
-        if key not in known and owners:
-            raise OtherSystemError(
-                f"is for {owners[0]} (it sets '{key}'), not for {method}"
-            )
-    # What a control takes from the system that it controls.
-    own = {key.partition("__")[0] for key in system.settings}
-    own |= {"views"} if "augment" in own else set()
-    here = system.parameters(level)
-    settings = {
-        key: value
-        for key, value in settings.items()
-        if key in here
-        or key.partition("__")[0]
-        not in (own | ({"views"} if "augment" in own else own))
-    }
-    try:
-        system.configure(settings, level)
-    except InputError as error:
-        raise InputError(f"recipe {name_or_path}: {error}") from error
-    return settings
-
-
 def make_request(
     suite: str,
     datasets: Sequence[str] | None,
@@ -188,9 +139,7 @@ def make_request(
     """
     level = SUITES[known_name(suite, SUITES, "suite")].level
     names = [name.lower() for name in datasets or ()]
-    for name in names:
-        if name not in DATASETS:
-            raise InputError(f"unknown dataset '{name}'{suggest(name)}")
+    for name in map(known_dataset, names):
         if DATASETS[name].level != level:
             raise InputError(
                 f"dataset '{name}' is of level '{DATASETS[name].level}', suite "
@@ -240,11 +189,12 @@ def _check_settings(
             raise InputError(f"{name}: {error}") from error
     for key in settings:
         if key not in taken:
-            names = [n for s in systems.values() for n in s.parameters(level)]
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)
+            names = (n for s in systems.values() for n in s.parameters(level))
+            short = {name.rpartition("__")[2] for name in names}
+            owners = dict.fromkeys(system.method for system in systems.values())
             raise InputError(
-                f"unknown key '{key}': did you mean '{near[0]}'? expected a parameter "
-                f"of {' or '.join(systems)}"
+                f"unknown key '{key}': {did_you_mean(key, sorted(short), cutoff=0.0)}"
+                f"expected a parameter of {' or '.join(owners)}"
             )
 
 
@@ -271,9 +221,8 @@ def known_name(name: str, among: Collection[str], kind: str) -> str:
         InputError: naming the nearest one that is.
     """
     if name not in among:
-        near = difflib.get_close_matches(name, among, n=1, cutoff=0.5)
-        hint = f"did you mean '{near[0]}'? " if near else ""
         raise InputError(
-            f"unknown {kind} '{name}': {hint}expected one of {', '.join(among)}"
+            f"unknown {kind} '{name}': {did_you_mean(name, among)}expected one of "
+            f"{', '.join(among)}"
         )
     return name

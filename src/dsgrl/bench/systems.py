@@ -22,7 +22,7 @@ from dsgrl.methods import (
     configure,
     expand_names,
 )
-from dsgrl.parameters import is_auto
+from dsgrl.parameters import is_auto, refuse
 from dsgrl.train import Fitted, fit_graph
 from dsgrl.typing import FloatArray, InputError, IntArray, Level
 
@@ -86,6 +86,12 @@ class System:
         """Whether it has epochs that can be chosen."""
         return bool(self.method) and self.settings.get("epochs") != 0
 
+    @property
+    def fixed(self) -> frozenset[str]:
+        """Names of the parameters that the system sets itself."""
+        views = {"augment", "views"}
+        return frozenset(self.settings) | (views if views & {*self.settings} else set())
+
     def configure(self, settings: Mapping[str, Any], level: Level) -> FitConfig:
         """Make the parameters of a fit, checked.
 
@@ -96,16 +102,18 @@ class System:
         Raises:
             InputError: if a name is unknown or a value cannot work.
         """
-        own = [name for name in self.settings if name in ("augment", "views")]
-        free = {
-            name: value
-            for name, value in settings.items()
-            if not (own and name in ("augment", "views"))
-        }
+        free = {k: value for k, value in settings.items() if k not in self.fixed}
         return self.restore({**free, **self.settings}, level)
 
     def restore(self, flat: Mapping[str, Any], level: Level) -> FitConfig:
         """Make the parameters from a complete list of them, as `FitConfig.flat`."""
+        declared = METHODS[self.method].Config.declared()
+        for name in ("augment", "views"):
+            # First: which other names are known depends on these.
+            if name in flat and name in declared:
+                rule = declared[name].rule
+                if not rule.accepts(flat[name]):
+                    refuse(name, flat[name], rule.expected)
         config = configure(self.method, flat, typical_spec(level))
         config.check()
         return config

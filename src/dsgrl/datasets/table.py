@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -93,9 +93,7 @@ def load_dataset(name: str, folder: Path | None = None) -> Any:
     Raises:
         InputError: if the name is unknown or the data cannot be had.
     """
-    key = name.lower()
-    if key not in DATASETS:
-        raise InputError(f"unknown dataset '{name}'{suggest(name)}")
+    key = known_dataset(name)
     row = DATASETS[key]
     folder = folder or data_folder()
     place = folder / row.place
@@ -117,11 +115,32 @@ def load_dataset(name: str, folder: Path | None = None) -> Any:
     return data
 
 
+def known_dataset(name: str) -> str:
+    """Return the key of a dataset in `DATASETS`, whatever the case of its name.
+
+    Raises:
+        InputError: naming the nearest one that is known.
+    """
+    if name.lower() not in DATASETS:
+        raise InputError(f"unknown dataset '{name}'{suggest(name)}")
+    return name.lower()
+
+
 def suggest(name: str) -> str:
-    """Say which known names come near."""
-    near = difflib.get_close_matches(name.lower(), DATASETS, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'? " if near else ""
-    return f": {hint}'dsgrl list' shows all"
+    """Name the dataset that is nearest to an unknown name, and where all are listed."""
+    return f": {did_you_mean(name.lower(), DATASETS)}'dsgrl list' shows all"
+
+
+def did_you_mean(name: str, among: Iterable[str], cutoff: float = 0.5) -> str:
+    """Ask whether the nearest of some names was meant; empty if none is near.
+
+    Args:
+        name: what was given.
+        among: the names that are known.
+        cutoff: least similarity, from 0 to 1; 0 for the nearest in any case.
+    """
+    near = difflib.get_close_matches(name, list(among), n=1, cutoff=cutoff)
+    return f"did you mean '{near[0]}'? " if near else ""
 
 
 def _explain(row: Dataset, place: Path, error: Exception) -> str:

@@ -14,12 +14,12 @@ from dsgrl.typing import InputError, IntArray, Split
 
 # From what a system made of the data to what is maximised.
 Criterion = Callable[[Embedded], float]
-# Times that the labelled rows of a split are dealt.
-DEALS = 20
+# How often the labelled rows of a split are resampled.
+NUM_RESAMPLES = 20
 
 
 def label_free_score(embedded: Embedded) -> float:
-    """Judge an embedding without labels: how well it tells hidden links, as AUC.
+    """Judge an embedding without labels: the AUC of hidden links.
 
     Raises:
         InputError: if it was trained without hiding any.
@@ -35,41 +35,41 @@ def label_free_score(embedded: Embedded) -> float:
 def validation_score(y: IntArray, split: Split, *, metric: str) -> Criterion:
     """Make a criterion that knows the labels of training and validation rows only.
 
-    A few dozen validation rows tell little: the labelled rows are dealt anew several
-    times, and the scores averaged. Rows that a probe has chosen its strength by praise
-    it: others of them judge (see `redealt`).
+    A few dozen validation rows say little: the labelled rows are resampled several
+    times, and the scores are averaged. A score on the rows by which the probe chose its
+    strength is too high: others of them judge (see `resample`).
 
     Args:
         y: labels [N]; those of other rows are not kept.
-        split: whose rows to use; its own deal is the first.
+        split: whose rows to use; the first sample is the split itself.
         metric: what is measured.
     """
     rows = np.concatenate([split.train, split.val])
     known = y[rows]
-    deals = list(redealt(known, len(split.train), DEALS))
+    splits = list(resample(known, len(split.train), NUM_RESAMPLES))
 
     def score(embedded: Embedded) -> float:
-        judged = evaluate(embedded.z[rows], known, splits=deals, metric=metric)
+        judged = evaluate(embedded.z[rows], known, splits=splits, metric=metric)
         return judged.mean
 
     return score
 
 
-def redealt(y: IntArray, num_train: int, deals: int) -> Iterator[Split]:
-    """Deal rows to fit, to choose and to judge by; at first as they come.
+def resample(y: IntArray, num_train: int, times: int) -> Iterator[Split]:
+    """Split rows into those to fit, to choose and to judge by; first in their order.
 
-    Those to judge by are taken where there are more: as many as there are validation
-    rows of the rows to fit, or else half of the validation rows.
+    The rows to judge by come from the larger part: as many of the rows to fit as there
+    are validation rows, or else half of the validation rows.
 
     Args:
-        y: labels of the rows, those to fit first [N]; of each class as many rows are
-            dealt to fit, or held back for validation, every time.
-        num_train: rows to fit, those to be taken of them included.
-        deals: how many times.
+        y: labels of the rows, those to fit first [N]; every split has the same number
+            of rows of each class to fit, and to validate.
+        num_train: number of rows to fit, including those taken to judge by.
+        times: number of splits.
     """
     order = np.arange(len(y))
     classes = [order] if y.ndim > 1 else [order[y == value] for value in np.unique(y)]
-    for number in range(deals):
+    for number in range(times):
         generator = np.random.default_rng(number)
         train, val = order[:num_train], order[num_train:]
         if number:
@@ -109,5 +109,5 @@ def by_validation(
     return (
         criterion,
         f"validation {metric} of the first split of {protocol}, its labelled rows "
-        f"dealt {DEALS} times",
+        f"resampled {NUM_RESAMPLES} times",
     )

@@ -11,7 +11,7 @@ from dsgrl.bench.recipes import merge
 from dsgrl.bench.systems import Embedded
 from dsgrl.parameters import Range
 from dsgrl.tune.criteria import Criterion
-from dsgrl.tune.space import suggest
+from dsgrl.tune.space import draw
 from dsgrl.tune.study import FINISHED, count, drop_abandoned, worker
 from dsgrl.typing import DivergenceError
 
@@ -111,10 +111,10 @@ class Search:
         if start is not None:
             # Told to the sampler as far as they lie in the space.
             for key in self._within_space(start):
-                suggest(trial, key, self.space[key])
+                draw(trial, key, self.space[key])
             return dict(start)
         first = next(iter(self.starts.values()))
-        drawn = {key: suggest(trial, key, span) for key, span in self.space.items()}
+        drawn = {key: draw(trial, key, span) for key, span in self.space.items()}
         return merge(first, drawn)
 
 

@@ -5,7 +5,7 @@ from optuna.trial import Trial
 from dsgrl.parameters import Range
 
 
-def suggest(trial: Trial, name: str, span: Range) -> float:
+def draw(trial: Trial, name: str, span: Range) -> float:
     """Let a trial draw from a range; whole numbers where both ends are."""
     low, high, scale = span
     if isinstance(low, int) and isinstance(high, int):

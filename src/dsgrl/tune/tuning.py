@@ -9,10 +9,10 @@ from typing import Any
 import optuna
 from optuna.trial import TrialState
 
+from dsgrl.bench.loading import load_recipe
 from dsgrl.bench.recipes import NOT_IN_RECIPES, list_recipes, merge, write_recipe
-from dsgrl.bench.suites import load_recipe
 from dsgrl.bench.systems import SYSTEMS, System, typical_spec, unlabelled
-from dsgrl.datasets.table import DATASETS, load_dataset, suggest
+from dsgrl.datasets.table import DATASETS, known_dataset, load_dataset
 from dsgrl.io.atomic import check_writable
 from dsgrl.methods import expand_names
 from dsgrl.parameters import search_space
@@ -85,16 +85,14 @@ def tune(
             f"epochs={pinned['epochs']!r}: tuning without labels needs epochs='auto', "
             f"which holds out the links to judge by"
         )
-    dataset = dataset.lower()
-    if without_labels and dataset in DATASETS and DATASETS[dataset].level == "graph":
+    dataset = known_dataset(dataset)
+    if without_labels and DATASETS[dataset].level == "graph":
         raise InputError(
             f"--without-labels: {dataset} has whole graphs, for which no signal is "
             f"known to rank settings (docs/CHOOSING.md): tune with labels, or take the "
             f"default"
         )
     system = _tunable(method)
-    if dataset not in DATASETS:
-        raise InputError(f"unknown dataset '{dataset}'{suggest(dataset)}")
     row = DATASETS[dataset]
     if row.level not in system.levels:
         raise InputError(f"--method {method}: not meant for level '{row.level}'")
