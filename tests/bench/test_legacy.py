@@ -416,3 +416,28 @@ def test_upgrade__a_second_graph_that_is_named_is_taken() -> None:
     assert found == {"views": "node_alone"}
     found = upgrade("dsgrl", {"topology": "learned", "edges_per_node": 4}, "node")
     assert found == {"augment": "topology", "views__edges_per_node": 4}
+
+
+@pytest.mark.parametrize(
+    ("level", "refresh"), [("node", 20), ("hetero", 20), ("graph", "auto")]
+)
+def test_upgrade__refresh_had_no_effect_on_many_graphs(
+    level: Level, refresh: object
+) -> None:
+    flat = {**FLAT, "augment": "topology", "refresh": 20}
+    for is_complete in (False, True):
+        found = upgrade("dsgrl", flat, level, is_complete=is_complete)
+        assert found["views__refresh"] == refresh
+
+
+def test_lines__of_the_papers_recipes_match_todays_cells() -> None:
+    """Nothing is left open in them, so that no default has changed them."""
+    matching = 0
+    for line in recorded_lines():
+        if line["recipe"] == "paper" and line["suite"] in SUITES:
+            names = ([line["dataset"]], [line["method"]])
+            request = make_request(line["suite"], *names, "paper", {}, None, None)
+            cell = request.plan(line["dataset"], line["method"], line["seed"])
+            assert line_key(line) in cell.lines(), line
+            matching += 1
+    assert matching > 60

@@ -40,7 +40,10 @@ def make_model(
     trained = [name for name, system in SYSTEMS.items() if system.is_trained]
     system = SYSTEMS[known_name(method, trained, "method")]
     if system.needs_labels:
-        raise InputError(f"--method {method}: learns from labels, use 'dsgrl bench'")
+        raise InputError(
+            f"--method {method}: learns from labels and cannot embed without them, use "
+            f"'dsgrl bench'"
+        )
     level = level_of(data)
     layers = [{} if recipe is None else load_recipe(recipe, method, level)]
     layers.append(expand_names(system.method, parse_settings(settings)))

@@ -11,7 +11,7 @@ from dsgrl.evaluation.labels import encode_labels
 from dsgrl.evaluation.metrics import METRICS
 from dsgrl.methods import FitConfig
 from dsgrl.train import Labels, fit
-from dsgrl.typing import IntArray, Score, Split
+from dsgrl.typing import InputError, IntArray, Score, Split
 
 
 def score_supervised(
@@ -39,8 +39,16 @@ def score_supervised(
 
     Returns:
         The scores, and the median of the epochs kept.
+
+    Raises:
+        InputError: if a row has several labels.
     """
     targets = encode_labels(y)
+    if targets.is_multi_label:
+        raise InputError(
+            f"method '{system.method}' learns one class per row, these rows have "
+            f"several labels: choose another method ('dsgrl list')"
+        )
     scores, validation, epochs = [], [], []
     for split in splits:
         seen = np.full_like(targets.values, -1)
@@ -48,9 +56,9 @@ def score_supervised(
         labels = Labels(seen, targets.num_classes, target)
         fitted = fit(system.method, data, config, labels=labels)
         predicted: Any = fitted.predict(data)
-        chances = predicted if target is None else predicted[target]
+        probabilities = predicted if target is None else predicted[target]
         reached = [
-            METRICS[metric](chances[rows], targets.values[rows])
+            METRICS[metric](probabilities[rows], targets.values[rows])
             for rows in (split.val, split.test)
         ]
         validation.append(reached[0])

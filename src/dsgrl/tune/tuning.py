@@ -156,11 +156,16 @@ def _tunable(method: str) -> System:
         for name, system in SYSTEMS.items()
         if system.is_trained and not system.needs_labels
     }
-    if method not in trained:
+    if method in trained:
+        return trained[method]
+    if method in SYSTEMS and SYSTEMS[method].needs_labels:
         raise InputError(
-            f"--method {method}: cannot be tuned, expected one of {', '.join(trained)}"
+            f"--method {method}: learns from labels and cannot be tuned, use 'dsgrl "
+            f"bench'"
         )
-    return trained[method]
+    raise InputError(
+        f"--method {method}: cannot be tuned, expected one of {', '.join(trained)}"
+    )
 
 
 def _starts(
