@@ -19,8 +19,8 @@ test: $(READY)
 check: lint types fast
 
 lint: $(READY)
-	$(BIN)/ruff format --check src tests scripts
-	$(BIN)/ruff check src tests scripts
+	$(BIN)/ruff format --check src tests scripts studies
+	$(BIN)/ruff check src tests scripts studies
 
 types: $(READY)
 	$(BIN)/mypy
@@ -29,22 +29,18 @@ fast: $(READY)
 	$(TESTS) -m "not slow and not data"
 
 format: $(READY)
-	$(BIN)/ruff format src tests scripts
-	$(BIN)/ruff check --fix src tests scripts
+	$(BIN)/ruff format src tests scripts studies
+	$(BIN)/ruff check --fix src tests scripts studies
 
 # Rewrite the golden values; review the difference before you commit it.
 golden: $(READY)
 	$(BIN)/python scripts/golden.py
 
-# Fill the README and the computed pages of docs/ from results/.
+# Fill the README, docs/RESULTS.md and studies/pages from recorded results.
 readme: $(READY)
 	$(BIN)/python scripts/readme.py
 	$(BIN)/python scripts/results.py
-	$(BIN)/python scripts/differences.py
-	$(BIN)/python scripts/choosing.py
-	$(BIN)/python scripts/learning.py
-	$(BIN)/python scripts/ablations.py
-	$(BIN)/python scripts/cures.py
+	$(BIN)/python -m studies.render
 
 # torch comes first and pinned: unpinned, pip takes a build of several gigabytes.
 $(READY): pyproject.toml constraints.txt

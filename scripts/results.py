@@ -32,9 +32,9 @@ look at the validation rows of all splits; DD's readout by those of its first fo
 which 120 trials with plain sums came before; for PROTEINS nodes alone with maxima
 beside logarithms of sums were looked at after their folds had been recorded among the
 ablations, and taken by validation rows: 76.1 against 75.3 of learned features tuned
-likewise and 73.2 of both as tuned before, `results/notes.jsonl`). "default" means
-untuned; what the package takes by itself is `topology-none` for nodes of one kind,
-`topology-two-hop` for several and DSGRL-F for graphs; `no-structure` is a graph's
+likewise and 73.2 of both as tuned before, `studies/results/notes.jsonl`). "default"
+means untuned; what the package takes by itself is `topology-none` for nodes of one
+kind, `topology-two-hop` for several and DSGRL-F for graphs; `no-structure` is a graph's
 features summed and averaged. One seed; the mean of three for the tuned recipes of CS,
 DD, NCI1, IMDB-B, IMDB-M, REDDIT-B and COLLAB (features), Photo (topology), IMDB-B and
 IMDB-M (topology), ENZYMES (features, both), IMDB-M (both) and PROTEINS (both, alone).
@@ -42,7 +42,7 @@ Nodes: ten stratified 5/15/80 splits. Graphs: the ten public folds. IMDB: 20 to 
 the test nodes, ten draws. Everything about the probe is chosen on validation rows.
 Random-F, Random-T (the untrained models) and raw features are our controls under the
 same protocol. A cell that is not there has not been run. What explains numbers more
-than two points from the paper's: [DIFFERENCES.md](DIFFERENCES.md).
+than two points from the paper's: [DIFFERENCES.md](../studies/pages/DIFFERENCES.md).
 
 """
 

@@ -1,5 +1,16 @@
-"""The research record: what was measured to choose and to explain.
+"""The research record: what was measured to choose the defaults and to explain them.
 
-Not part of the package: `python -m studies.curves`, `python -m studies.ablations`, ...
-record lines in `studies/results`, the pages in `studies/pages` are computed from them.
+Not part of the package. `python -m studies.curves`, `studies.ablations`,
+`studies.cures` and `studies.differences --measure` append lines to `studies/results`;
+`python -m studies.render` computes `studies/pages` from them. Run from the root of the
+repository.
 """
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+RESULTS, PAGES, TEMPLATES = (
+    FOLDER / name for name in ("results", "pages", "templates")
+)
+# Lines of `dsgrl bench`.
+BENCH_RESULTS = FOLDER.parent / "results"

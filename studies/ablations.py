@@ -1,167 +1,64 @@
-"""`dsgrl bench ablations`: what each part of the default is worth.
+"""What each part of the default is worth.
 
-The default, and the default with one part taken out or put in (training is one of
-them), over several seeds; and, of learned topology, the same model with another second
-graph in its place. Lines are those of the suites, docs/ABLATIONS.md is made from them.
+The default, and the default with one part removed or added (training is one of them),
+over several seeds; and learned topology with another second graph in its place. Lines
+are those of the suites; the page ABLATIONS.md is computed from them.
+
+example: python -m studies.ablations cora enzymes --methods topology-none --seeds 0,1,2
 """
 
+import argparse
+import logging
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from dsgrl.bench.cells import Cell
-from dsgrl.bench.lines import Line
+from dsgrl.bench.lines import (
+    Key,
+    Line,
+    config_of,
+    is_score,
+    line_key,
+    open_results,
+    read_lines,
+)
 from dsgrl.bench.recipes import DEFAULT
 from dsgrl.bench.runner import Failure, run_suite
+from dsgrl.bench.suites import make_request, name_recipe
+from dsgrl.bench.systems import SYSTEMS, typical_spec
 from dsgrl.datasets.table import DATASETS, suggest
-from dsgrl.methods.build import ALONE as HELP_ALONE
 from dsgrl.typing import InputError
-
-ALONE, FEATURE, TOPOLOGY = "topology-none", "dsgrl-feature", "dsgrl-topology"
-# Quick ones: every part is taken out of every one of them, for every seed.
-SETS = ("cora", "citeseer", "debian", "photo", "enzymes", "imdb-b", "imdb-m")
-SUITE_OF = {"node": "nodes", "graph": "graphs", "hetero": "hetero"}
-
-
-class Base(NamedTuple):
-    """What is changed: a method at a level, and its name in words."""
-
-    method: str
-    level: str
-    title: str
-    name: str = "the default"
-
-
-NODES = Base(ALONE, "node", "Nodes")
-GRAPHS = Base(FEATURE, "graph", "Whole graphs")
-FEATURES = Base(FEATURE, "node", "Nodes: learned features", "learned features")
-SECOND_GRAPHS = tuple(
-    Base(TOPOLOGY, level, f"{title}: the second graph", "the learned graph")
-    for level, title in (
-        ("node", "Nodes"),
-        ("graph", "Whole graphs"),
-        ("hetero", "Several types of nodes"),
-    )
+from studies import RESULTS
+from studies.parts import (
+    BASES,
+    DEFAULTS,
+    FEATURE,
+    HELP,
+    NODE_ALONE,
+    OPTIONS,
+    OTHERS,
+    PARTS,
+    RECORDED_AS,
+    SETS,
+    SUITE_OF,
+    TOPOLOGY,
+    Base,
+    Part,
+    parts_of,
 )
-ALL_NODES, ALL = (NODES, FEATURES), (NODES, GRAPHS, FEATURES)
-# What "auto" adds where the second view has nodes alone.
-HELP = {
-    name: HELP_ALONE[name]
-    for name in ("dropout", "feature_drop", "tolerance", "smoothing")
-}
-BASES = (*ALL, *SECOND_GRAPHS)
-DEFAULTS = {base.level: base.method for base in (NODES, GRAPHS)}
+
+logger = logging.getLogger(__name__)
 
 
-class Part(NamedTuple):
-    """A part of the method, and what the base becomes without it.
-
-    Attributes:
-        name: in words.
-        changes: parameters to set.
-        bases: where the change is one; elsewhere the base is as it would be.
-    """
-
-    name: str
-    changes: dict[str, Any]
-    bases: tuple[Base, ...] = ALL
-
-
-# What a base has, taken out.
-PARTS = (
-    Part("training", {"epochs": 0}),
-    Part("invariance term (Eq. 1)", {"invariance_weight": 0.0}),
-    # Columns of deviation 1, as those of graphs are made, have none to lose.
-    Part("variance term (Eq. 2)", {"variance_weight": 0.0}, ALL_NODES),
-    Part("covariance term (Eq. 3)", {"covariance_weight": 0.0}),
-    Part("dropout", {"dropout": 0.0}),
-    Part("so much dropout", {"dropout": 0.5}, (NODES,)),
-    Part("dropped features", {"feature_drop": 0.0}, (NODES,)),
-    Part("later epochs", {"tolerance": 1.0}, (NODES,)),
-    Part("smoothing at read-out", {"smoothing": 0}, (NODES,)),
-    Part("smaller start", {"gain": 1.0}, ALL_NODES),
-    Part("dropped edges", {"edge_drop": 0.0}, (FEATURES,)),
-    Part("weight decay", {"weight_decay": 0.0}, (FEATURES,)),
-    Part("lengthened rows", {"scaling": "columns"}, (FEATURES,)),
-    # One by one they hardly pay; do they together?
-    Part(
-        "all three, and the weight of 2 of the covariance term",
-        {
-            "edge_drop": 0.0,
-            "weight_decay": 0.0,
-            "scaling": "columns",
-            "covariance_weight": 1.0,
-        },
-        (FEATURES,),
-    ),
-    Part(
-        "wide augmenters: 64 columns each",
-        {"augment_channels": 64},
-        (FEATURES, GRAPHS),
-    ),
-    Part("both views in the result: their mean", {"aggregate": "mean"}),
-    Part("stopping by links: 300 epochs", {"epochs": 300}, ALL_NODES),
-    Part("standardised embeddings", {"standardize": False}, (GRAPHS,)),
-    Part("batch norm", {"norm": None}, (GRAPHS,)),
-    Part("all layers in the result: the last", {"jump": "last"}, (GRAPHS,)),
-    Part("depth: one layer", {"num_layers": 1}),
-)
-# What it lacks, put in.
-OPTIONS = (
-    Part(
-        "augmenter orthogonality (Eq. 5)",
-        {"orthogonality_weight": 1.0},
-        (FEATURES, GRAPHS),
-    ),
-    Part("orthogonality form (Eq. 7)", {"regularizer": "orthogonality"}),
-    Part("masked columns", {"feature_mask": 0.2}),
-    Part("dropped edges", {"edge_drop": 0.3}, (NODES, GRAPHS)),
-    Part("weight decay", {"weight_decay": 1e-4}, (NODES, GRAPHS)),
-    Part("lengthened rows", {"scaling": "length"}, (NODES,)),
-    Part("standardised embeddings", {"standardize": True}, ALL_NODES),
-    Part("batch norm", {"norm": "batch"}, ALL_NODES),
-    Part("all layers in the result", {"jump": "cat"}, ALL_NODES),
-    Part("logarithms of sums", {"readout": "log_sum"}, (GRAPHS,)),
-    Part("maxima beside sums", {"readout": "sum+max"}, (GRAPHS,)),
-    Part("maxima beside logarithms", {"readout": "log_sum+max"}, (GRAPHS,)),
-    Part("wider augmenters", {"augment_channels": 512}, (FEATURES, GRAPHS)),
-    Part("weaker covariance term", {"covariance_weight": 1.0}, (FEATURES,)),
-    Part("stronger covariance term", {"covariance_weight": 4.0}),
-    Part("width 64 per view", {"out_channels": 64}),
-    Part("width 256 per view", {"out_channels": 256}),
-)
-# What learned topology could have in the place of the learned graph, all else equal.
-OTHERS = (
-    Part("random edges", {"topology": "random"}, SECOND_GRAPHS),
-    Part("nearest by features", {"topology": "knn_x"}, SECOND_GRAPHS),
-    Part("nearest by neighbours' features", {"topology": "knn_ax"}, SECOND_GRAPHS),
-    Part("two steps away", {"topology": "two_hop"}, SECOND_GRAPHS),
-    Part(
-        "no edges: nodes alone",
-        {
-            "topology": "none",
-            "dropout": 0.5,
-            "feature_drop": 0.0,
-            "tolerance": 1.0,
-            "smoothing": 0,
-            "scaling": "columns",
-        },
-        SECOND_GRAPHS,
-    ),
-    Part("the graph's own edges as well", {"keep_edges": True}, SECOND_GRAPHS),
-    Part("training", {"epochs": 0}, SECOND_GRAPHS),
-    # And with what nodes alone have by default: is it that which does it?
-    Part("the learned graph, helped", HELP, SECOND_GRAPHS[:1]),
-    *(
-        Part(f"{name}, helped", {"topology": topology, **HELP}, SECOND_GRAPHS[:1])
-        for name, topology in (
-            ("random edges", "random"),
-            ("two steps away", "two_hop"),
-            ("nodes alone", "none"),
-        )
-    ),
-)
+def in_todays_names(line: Line) -> Line:
+    """Return a line of a second graph under the system that it is today."""
+    for system, setting in RECORDED_AS.items():
+        words = str(line.get("recipe")).split(", ")
+        if line.get("method") == TOPOLOGY and setting in words:
+            recipe = ", ".join(word for word in words if word != setting)
+            return {**line, "method": system, "recipe": recipe}
+    return line
 
 
 def run_ablations(
@@ -172,19 +69,17 @@ def run_ablations(
     results: Path | None = None,
     folder: Path | None = None,
     in_process: bool = False,
-    on_start: Callable[[Cell, int, int], None] | None = None,
     on_failure: Callable[[Failure], None] | None = None,
 ) -> Iterator[Line]:
     """Run the default and every change; lines in the results file are not made again.
 
     Args:
         datasets: names; `SETS` by default.
-        methods: whose parts, those of `BASES`; by default of what is the default there.
+        methods: whose parts, those of `BASES`; by default those of the default.
         seeds: of the models.
         results: file to append the lines to.
         folder: where datasets live.
         in_process: as that of `run_suite`.
-        on_start: as that of `run_suite`.
         on_failure: as that of `run_suite`.
 
     Raises:
@@ -192,47 +87,86 @@ def run_ablations(
     """
     names = [name.lower() for name in datasets or SETS]
     runs = [
-        (name, _find(name, method))
+        (name, _find_base(name, method))
         for name in names
         for method in methods or [""]
-        if datasets or not method or _is_meant_for(method, name)
+        if datasets or not method or _fits(method, name)
     ]
     absent: set[str] = set()
 
     def fail(failure: Failure) -> None:
-        # A dataset that is not there is told once, not for every part.
+        # A dataset that is not there is reported once, not for every part.
         absent.update({failure.where} & {*names})
         if on_failure:
             on_failure(failure)
 
+    lines = [] if results is None else open_results(results)
+    known = {model_key(line) for line in lines if is_score(line)}
     for name, base in runs:
-        for changes in ({}, *(part.changes for part in parts_of(base))):
+        for part in (Part("", {}), *parts_of(base)):
             if name in absent:
                 break
+            suite, method = SUITE_OF[base.level], part.system(base)
+            missing = find_missing(suite, name, method, part.changes, seeds, known)
+            if not missing:
+                continue
             yield from run_suite(
-                SUITE_OF[base.level],
+                suite,
                 datasets=[name],
-                methods=[base.method],
-                settings=changes,
-                seeds=seeds,
+                methods=[method],
+                settings=part.changes,
+                seeds=missing,
                 results=results,
                 folder=folder,
                 in_process=in_process,
                 controls=False,
-                on_start=on_start,
                 on_failure=fail,
             )
 
 
-def _is_meant_for(method: str, name: str) -> bool:
-    known = {base.method for base in BASES}
-    pairs = {(base.method, base.level) for base in BASES}
-    # An unknown method is told, not passed over.
-    return method not in known or (method, DATASETS[name].level) in pairs
+def model_key(line: Line) -> Key:
+    """Return what a line is the result of, by the parameters that had an effect."""
+    line = in_todays_names(line)
+    system, level = SYSTEMS[line["method"]], DATASETS[line["dataset"]].level
+    flat = config_of(line)
+    if "smoothing" not in flat:
+        flat = {**flat, "smoothing": 0, "views__feature_drop": 0.0}
+        flat |= {"epochs__tolerance": 1.0} if flat["epochs"] == "auto" else {}
+        if flat["views"] == "node_alone" and flat["scaling"] == "auto":
+            flat["scaling"] = "columns"
+    config = system.restore(flat, level).resolved(typical_spec(level))
+    return line_key({**line, "config": config.flat()})
 
 
-def _find(name: str, method: str) -> Base:
-    """Say what is changed on a dataset; without a method, what is the default there."""
+def find_missing(
+    suite: str,
+    dataset: str,
+    method: str,
+    changes: Mapping[str, Any],
+    seeds: Sequence[int],
+    known: set[Key],
+) -> list[int]:
+    """Return the seeds whose lines are not all known; see `run_suite`."""
+    request = make_request(suite, [dataset], [method], DEFAULT, changes, None, None)
+    missing = []
+    for seed in seeds:
+        cell = request.plan(dataset, method, seed)
+        names = ("suite", "dataset", "method", "recipe", "seed", "config")
+        line = {name: getattr(cell, name) for name in names}
+        cases = ({"protocol": case[0], "metric": case[1]} for case in cell.cases)
+        if not known.issuperset(model_key({**line, **case}) for case in cases):
+            missing.append(seed)
+    return missing
+
+
+def _fits(method: str, name: str) -> bool:
+    """Whether a method is ablated at the level of a dataset; an unknown one fails."""
+    levels = [base.level for base in BASES if base.method == method]
+    return not levels or DATASETS[name].level in levels
+
+
+def _find_base(name: str, method: str) -> Base:
+    """Find what is changed on a dataset; without a method, the default."""
     if name not in DATASETS:
         raise InputError(f"unknown dataset '{name}'{suggest(name)}")
     level = DATASETS[name].level
@@ -247,18 +181,12 @@ def _find(name: str, method: str) -> Base:
     return base
 
 
-def parts_of(base: Base) -> list[Part]:
-    """List what is changed of a base."""
-    return [part for part in (*PARTS, *OPTIONS, *OTHERS) if base in part.bases]
-
-
 def render_ablations(lines: Sequence[Line]) -> str:
     """Write the tables, one per base and kind of change, in Markdown."""
-    sections = []
+    sections, scores = [], _scores(lines)
     for base in BASES:
-        scores = _scores(lines, base.method)
-        # Changes of what is not there cannot be told.
-        found = dict.fromkeys(name for name, recipe in scores if recipe == DEFAULT)
+        # Without the base there is nothing to compare with.
+        found = [name for name, *key in scores if key == [base.method, DEFAULT]]
         names = [name for name in found if DATASETS[name].level == base.level]
         if not names:
             continue
@@ -270,50 +198,50 @@ def render_ablations(lines: Sequence[Line]) -> str:
         ):
             here = [part for part in parts if base in part.bases]
             if here:
-                sections.append(_table(here, head, base.name, names, scores))
+                sections.append(_table(here, head, base, names, scores))
     return "\n".join(sections)
 
 
-def _scores(
-    lines: Sequence[Line], method: str
-) -> dict[tuple[str, str], dict[int, float]]:
-    """Dataset and setting -> score by seed, the first of several kinds of score."""
-    scores: dict[tuple[str, str], dict[int, float]] = {}
-    for line in lines:
-        if line.get("method") == method:
-            key = (str(line["dataset"]), str(line["recipe"]))
-            scores.setdefault(key, {}).setdefault(int(line["seed"]), line["mean"])
+# Dataset, system and recipe -> score by seed.
+Scores = dict[tuple[str, str, str], dict[int, float]]
+
+
+def _scores(lines: Sequence[Line]) -> Scores:
+    """Collect the scores; the first where a model was judged in several ways."""
+    scores: Scores = {}
+    for line in map(in_todays_names, lines):
+        key = (str(line["dataset"]), str(line["method"]), str(line["recipe"]))
+        scores.setdefault(key, {}).setdefault(int(line["seed"]), line["mean"])
     return scores
 
 
 def _table(
     parts: Sequence[Part],
     head: str,
-    base: str,
+    base: Base,
     names: Sequence[str],
-    scores: Mapping[tuple[str, str], Mapping[int, float]],
+    scores: Scores,
 ) -> str:
+    before = {name: scores[name, base.method, DEFAULT] for name in names}
+    levels = (f"{statistics.mean(found.values()):.1f}" for found in before.values())
     rows = [
         [head, *names, "mean change"],
         ["---"] * (len(names) + 2),
-        [f"*{base}*", *(_level(scores.get((n, DEFAULT), {})) for n in names), ""],
+        [f"*{base.name}*", *levels, ""],
     ]
     for part in parts:
-        label = ", ".join([DEFAULT, *(f"{k}={v}" for k, v in part.changes.items())])
         cells, changes = [], []
         for name in names:
-            before, after = (scores.get((name, key), {}) for key in (DEFAULT, label))
-            pairs = [after[seed] - before[seed] for seed in after if seed in before]
+            after = scores.get((name, part.system(base), part.label), {})
+            here = before[name]
+            pairs = [after[seed] - here[seed] for seed in after if seed in here]
             cells.append(_change(pairs))
             changes += [statistics.mean(pairs)] if pairs else []
         mean = f"{statistics.mean(changes):+.1f}" if changes else ""
-        setting = ", ".join(f"`{k}={v!r}`" for k, v in part.changes.items())
-        rows.append([f"{part.name} ({setting})", *cells, mean])
+        settings = {**(SYSTEMS[part.method].settings if part.method else {})}
+        listed = ", ".join(f"`{k}={v!r}`" for k, v in (settings | part.changes).items())
+        rows.append([f"{part.name} ({listed})", *cells, mean])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
-def _level(scores: Mapping[int, float]) -> str:
-    return f"{statistics.mean(scores.values()):.1f}" if scores else ""
 
 
 def _change(pairs: Sequence[float]) -> str:
@@ -321,3 +249,59 @@ def _change(pairs: Sequence[float]) -> str:
     if len(pairs) < 2:
         return "".join(f"{pair:+.1f}" for pair in pairs)
     return f"{statistics.mean(pairs):+.1f} ± {statistics.pstdev(pairs):.1f}"
+
+
+def readout_table(lines: Sequence[Line]) -> str:
+    """Return the scores of whole graphs with maxima beside logarithms of sums."""
+    scores, readout = _scores(lines), f"{DEFAULT}, readout=log_sum+max"
+    rows = {
+        "learned features": (FEATURE, readout),
+        "learned features, untrained": (FEATURE, f"{readout}, epochs=0"),
+        "learned graph": (TOPOLOGY, readout),
+        "learned graph, untrained": (TOPOLOGY, f"{readout}, epochs=0"),
+    }
+    for part in OTHERS:
+        if part.method and part.changes != HELP:
+            label = name_recipe(readout, part.changes)
+            rows[part.name] = (part.method, label)
+    names = [name for name, *key in scores if key == [TOPOLOGY, readout]]
+    table = ["| views | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for title, key in rows.items():
+        found = (scores.get((name, *key), {}).values() for name in names)
+        cells = (f"{statistics.mean(each):.1f}" if each else "" for each in found)
+        table.append(f"| {title} | " + " | ".join(cells) + " |")
+    return "\n".join(table)
+
+
+def tables() -> dict[str, str]:
+    """Return the tables of the page by name."""
+    lines = read_lines([RESULTS / "ablations.jsonl"])
+    return {"tables": render_ablations(lines), "readout": readout_table(lines)}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.ablations",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("datasets", nargs="*", help=f"by default {' '.join(SETS)}")
+    parser.add_argument("--methods", help=f"of {NODE_ALONE}, {FEATURE}, {TOPOLOGY}")
+    parser.add_argument("--seeds", default="0", help="e.g. 0,1,2")
+    parser.add_argument("--results", type=Path, default=RESULTS / "ablations.jsonl")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    for line in run_ablations(
+        options.datasets or None,
+        methods=options.methods.split(",") if options.methods else None,
+        seeds=[int(seed) for seed in options.seeds.split(",")],
+        results=options.results,
+        on_failure=lambda failed: logger.warning("%s: %s", failed.where, failed.reason),
+    ):
+        names = ("dataset", "method", "recipe", "seed", "mean")
+        logger.info("%s %s (%s), seed %s: %.1f", *(line[name] for name in names))
+
+
+if __name__ == "__main__":
+    main()

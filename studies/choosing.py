@@ -1,8 +1,8 @@
-"""What is lost by choosing without labels: from curves to docs/CHOOSING.md.
+"""What is lost by choosing without labels: from curves to the page CHOOSING.md.
 
-A candidate is one setting at one epoch. Validation labels would choose the candidate
-of the highest validation score; a criterion chooses the one it likes best. What is
-lost is the difference of their TEST scores, in points: it can be negative.
+A candidate is one setting at one epoch. Validation labels choose the candidate of the
+highest validation score; a criterion chooses the one with the highest value of its own.
+What is lost is the difference of their TEST scores, in points: it can be negative.
 """
 
 import math
@@ -12,23 +12,34 @@ from dataclasses import dataclass
 
 from scipy.stats import spearmanr
 
-from studies.curves import ALONE, base_setting, name_setting
-from dsgrl.bench.lines import Line
-from dsgrl.methods.build import ALONE as HELP_ALONE
-from dsgrl.train import TrainConfig
+from dsgrl.bench.lines import Line, read_lines
+from dsgrl.methods import StopByLinks
+from dsgrl.train.watch import Selection
+from studies import RESULTS
+from studies.curves import NODE_DEFAULT, base_setting, is_curve, name_setting
 
 Row = Mapping[str, float]
-# From the rows of a training and the number of hidden links to the liking for each.
-Liking = Callable[[Sequence[Row], int], list[float]]
+# From the rows of a training and the number of hidden links to a value for each row;
+# the highest is chosen.
+Criterion = Callable[[Sequence[Row], int], list[float]]
 
-PATIENCE = TrainConfig().patience
+
+@dataclass(frozen=True, slots=True)
+class HiddenLinks:
+    """What is left of hidden links in a recorded curve: how many there were."""
+
+    count: int
+
+    def standard_error(self, score: float) -> float:
+        """Return the error of an AUC, as `HeldOutLinks.standard_error`."""
+        return math.sqrt(score * (1 - score) / max(self.count, 1))
 
 
-def _highest(name: str) -> Liking:
+def _highest(name: str) -> Criterion:
     return lambda rows, _: [row[name] for row in rows]
 
 
-def _nearest(name: str, wanted: float) -> Liking:
+def _nearest(name: str, wanted: float) -> Criterion:
     return lambda rows, _: [-abs(row[name] - wanted) for row in rows]
 
 
@@ -36,61 +47,66 @@ def _lowest_loss(rows: Sequence[Row], _: int) -> list[float]:
     return [-row.get("loss", math.inf) for row in rows]
 
 
-def _at(epoch: int) -> Liking:
-    def liking(rows: Sequence[Row], _: int) -> list[float]:
+def _at(epoch: int) -> Criterion:
+    def criterion(rows: Sequence[Row], _: int) -> list[float]:
         if not any(row["epoch"] == epoch for row in rows):
             raise KeyError(epoch)
         return [-abs(row["epoch"] - epoch) for row in rows]
 
-    return liking
+    return criterion
 
 
 def _only(chosen: int, seen: int, rows: Sequence[Row]) -> list[float]:
-    """Like one row as much as the best seen, for comparing settings, and no other."""
+    """Give one row the best AUC seen, to compare settings by, and exclude the rest."""
     best = max(row["link_auc"] for row in rows[:seen])
     return [best if i == chosen else -math.inf for i in range(len(rows))]
 
 
-def _watched(
+def choose_by_links(
     rows: Sequence[Row], hidden: int, tolerance: float = 1.0
 ) -> tuple[int, int]:
-    """Return the row `dsgrl.train.watch` keeps, and how many it sees until it stops."""
-    scores = [row["link_auc"] for row in rows]
-    if len(scores) < 2:
-        return 0, 1
-    best = kept = seen = 1
-    for i in range(1, len(rows)):
-        seen = i + 1
-        if scores[i] >= scores[best]:
-            best = i
-            kept = _first_near(scores, best, hidden, 1, tolerance)
-        if rows[i]["epoch"] - rows[kept]["epoch"] >= PATIENCE:
+    """Apply the rule of `epochs="auto"` to a recorded curve.
+
+    Args:
+        rows: of a training that was not stopped; the first is the untrained model.
+        hidden: number of hidden links.
+        tolerance: standard errors an epoch may be behind the best.
+
+    Returns:
+        The row that is kept, and how many are seen until the rule stops.
+    """
+    rule = StopByLinks(tolerance=tolerance)
+    selection = Selection(HiddenLinks(hidden), rule, rows[0]["link_auc"])
+    seen = 1
+    for row in rows[1:]:
+        seen += 1
+        epoch = int(row["epoch"])
+        selection.add(epoch, row["link_auc"])
+        if selection.should_stop(epoch):
             break
-    return _first_near(scores, best, hidden, 0, tolerance), seen
-
-
-def _first_near(
-    scores: Sequence[float], best: int, hidden: int, start: int, tolerance: float
-) -> int:
-    """Return the earliest row within `tolerance` standard errors of the best."""
-    top = scores[best]
-    least = top - tolerance * math.sqrt(top * (1 - top) / max(hidden, 1))
-    return next(i for i in range(start, best + 1) if scores[i] >= least)
+    return [int(row["epoch"]) for row in rows].index(selection.kept), seen
 
 
 def _links(rows: Sequence[Row], hidden: int) -> list[float]:
-    return _only(*_watched(rows, hidden), rows)
+    return _only(*choose_by_links(rows, hidden), rows)
 
 
 def _links_or_spectrum(rows: Sequence[Row], hidden: int) -> list[float]:
     turn = max(range(len(rows)), key=lambda i: rows[i]["slope"])
-    kept, seen = _watched(rows, hidden)
+    kept, seen = choose_by_links(rows, hidden)
     return _only(min(turn, kept), seen, rows)
 
 
-CRITERIA: dict[str, Liking] = {
+LEVELS = {
+    "node": "Nodes",
+    "hetero": "Several types of nodes",
+    "graph": "Whole graphs",
+}
+# The rule of `epochs="auto"`.
+LINKS = "held-out links, earliest near the best"
+CRITERIA: dict[str, Criterion] = {
     "held-out links or steepest spectrum, the earlier": _links_or_spectrum,
-    "held-out links, earliest near the best": _links,
+    LINKS: _links,
     "held-out links, the best": _highest("link_auc"),
     "smoothness over edges": _highest("smoothness"),
     "neighbours' features predicted": _highest("near_features"),
@@ -128,27 +144,29 @@ class Judged:
 
 
 def judge_criterion(name: str, lines: Sequence[Line]) -> Judged | None:
-    """Judge a criterion on the curves of one level; None where it has no say."""
-    liking = CRITERIA[name]
+    """Judge a criterion on the curves of one level.
+
+    Returns:
+        None if a curve lacks the signal or the epoch that the criterion needs.
+    """
     epochs: dict[str, list[float]] = {}
     pools: dict[str, list[tuple[float, Row]]] = {}
     for line in lines:
-        rows = [row for row in line["rows"] if not _is_broken(row)]
+        rows = _finite_rows(line)
         try:
-            likes = liking(rows, line["hidden"] or 0)
+            values = CRITERIA[name](rows, line["hidden"] or 0)
         except KeyError:
             return None
+        candidates = list(zip(values, rows, strict=True))
         if line["setting"] == base_setting(line["level"]):
-            lost = points_lost(list(zip(likes, rows, strict=True)))
+            lost = points_lost(candidates)
             epochs.setdefault(line["dataset"], []).append(lost)
-        pools.setdefault(line["dataset"], []).extend(zip(likes, rows, strict=True))
+        pools.setdefault(line["dataset"], []).extend(candidates)
+    several = _with_settings(lines)
     return Judged(
         {dataset: statistics.fmean(lost) for dataset, lost in epochs.items()},
-        {dataset: points_lost(pools[dataset]) for dataset in _with_settings(lines)},
-        {
-            dataset: _rank_correlation(pools[dataset])
-            for dataset in _with_settings(lines)
-        },
+        {dataset: points_lost(pools[dataset]) for dataset in several},
+        {dataset: _rank_correlation(pools[dataset]) for dataset in several},
     )
 
 
@@ -160,7 +178,7 @@ def _with_settings(lines: Sequence[Line]) -> list[str]:
     return [dataset for dataset, settings in found.items() if len(settings) > 1]
 
 
-def _tell_settings(lines: Sequence[Line]) -> str:
+def _list_settings(lines: Sequence[Line]) -> str:
     settings = "; ".join(dict.fromkeys(line["setting"] for line in lines))
     several = ", ".join(_with_settings(lines))
     if several:
@@ -169,56 +187,73 @@ def _tell_settings(lines: Sequence[Line]) -> str:
 
 
 def points_lost(candidates: Sequence[tuple[float, Row]]) -> float:
-    """Test score of what validation labels choose less that of what is liked best.
+    """Test score of what validation labels choose less that of the criterion's choice.
 
     The first of several equals is taken.
+
+    Args:
+        candidates: value of the criterion and row of each.
     """
     by_labels = max(candidates, key=lambda c: c[1]["val"])[1]
-    liked = max(candidates, key=lambda c: c[0])[1]
-    return by_labels["test"] - liked["test"]
+    by_criterion = max(candidates, key=lambda c: c[0])[1]
+    return by_labels["test"] - by_criterion["test"]
 
 
 def render_choosing(lines: Sequence[Line]) -> str:
-    """Return the tables, one per level."""
+    """Return the tables, one section per level."""
     parts = []
-    for level, title in (
-        ("node", "Nodes"),
-        ("hetero", "Several types of nodes"),
-        ("graph", "Whole graphs"),
-    ):
+    for level, title in LEVELS.items():
         chosen = [line for line in lines if line.get("level") == level]
         if chosen:
             parts.append(_table(title, chosen))
-        if level == "node":
-            parts.append(_default_table(chosen))
     return "\n".join(parts)
 
 
-def _default_table(lines: Sequence[Line]) -> str:
-    """Tell what `epochs="auto"` loses with today's default, nodes alone."""
-    there = [line for line in lines if line["setting"] == name_setting(ALONE)]
+def default_table(lines: Sequence[Line]) -> str:
+    """Return what `epochs="auto"` loses with the default for nodes."""
     lost = {}
-    for line in there:
-        rows = [row for row in line["rows"] if not _is_broken(row)]
-        kept, seen = _watched(rows, line["hidden"], HELP_ALONE["tolerance"])
-        likes = _only(kept, seen, rows)
-        lost[line["dataset"]] = points_lost(list(zip(likes, rows, strict=True)))
+    for line in lines:
+        if line["setting"] == name_setting(NODE_DEFAULT):
+            rows = _finite_rows(line)
+            tolerance = line["config"]["epochs__tolerance"]
+            kept, seen = choose_by_links(rows, line["hidden"], tolerance)
+            values = _only(kept, seen, rows)
+            points = points_lost(list(zip(values, rows, strict=True)))
+            lost[line["dataset"]] = (rows[kept]["epoch"], points)
     if not lost:
         return ""
-    rows_of_table = (
+    mean = statistics.fmean(points for _, points in lost.values())
+    table = (
         ["", *lost, "mean"],
         ["---"] * (len(lost) + 2),
-        ["lost", *(f"{points:.2f}" for points in lost.values()), f"{_mean(lost):.2f}"],
+        ["epoch kept", *(f"{epoch:.0f}" for epoch, _ in lost.values()), ""],
+        ["lost", *(f"{points:.2f}" for _, points in lost.values()), f"{mean:.2f}"],
     )
-    return "\n".join(
-        [
-            "Points lost by today's default, nodes alone in the second view, choosing "
-            "the epoch by held-out links within half a standard error:",
-            "",
-            *(f"| {' | '.join(row)} |" for row in rows_of_table),
-            "",
-        ]
-    )
+    return "\n".join(f"| {' | '.join(row)} |" for row in table)
+
+
+def answer_table(lines: Sequence[Line]) -> str:
+    """Return the mean points lost with the rule of `epochs="auto"`, per level."""
+    rows = ["| | epoch chosen | setting and epoch chosen |", "|---|---|---|"]
+    for level, title in LEVELS.items():
+        here = [line for line in lines if line["level"] == level]
+        name = "always epoch 5" if level == "graph" else LINKS
+        judged = judge_criterion(name, here) if here else None
+        if judged is not None:
+            found = (judged.epochs, judged.everything)
+            cells = (f"{_mean(lost):.2f}" if lost else "" for lost in found)
+            rows.append(f"| {title}: {name} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def tables() -> dict[str, str]:
+    """Return the tables of the page by name."""
+    lines = [line for line in read_lines([RESULTS / "curves.jsonl"]) if is_curve(line)]
+    return {
+        "answer": answer_table(lines),
+        "default": default_table(lines),
+        "tables": render_choosing(lines),
+    }
 
 
 def _table(title: str, lines: Sequence[Line]) -> str:
@@ -228,7 +263,7 @@ def _table(title: str, lines: Sequence[Line]) -> str:
     out = [
         f"## {title}",
         "",
-        f"Datasets: {', '.join(datasets)}. {_tell_settings(lines)}",
+        f"Datasets: {', '.join(datasets)}. {_list_settings(lines)}",
         "",
         "| criterion | epoch: mean lost | worst | setting and epoch: mean lost | worst "
         "| rank correlation |",
@@ -263,12 +298,12 @@ def _mean(values: Mapping[str, float]) -> float:
 
 
 def _rank_correlation(pool: Sequence[tuple[float, Row]]) -> float:
-    told = [(like, row) for like, row in pool if like > -math.inf]
-    likes, scores = [like for like, _ in told], [row["val"] for _, row in told]
-    if len(set(likes)) < 2 or len(set(scores)) < 2:
+    found = [(value, row["val"]) for value, row in pool if value > -math.inf]
+    values, scores = zip(*found, strict=True)
+    if len(set(values)) < 2 or len(set(scores)) < 2:
         return 0.0
-    return float(spearmanr(likes, scores).statistic)
+    return float(spearmanr(values, scores).statistic)
 
 
-def _is_broken(row: Row) -> bool:
-    return any(isinstance(v, float) and math.isnan(v) for v in row.values())
+def _finite_rows(line: Line) -> list[Row]:
+    return [row for row in line["rows"] if not any(map(math.isnan, row.values()))]

@@ -1,15 +1,19 @@
-"""`dsgrl bench curves`: what happens while a model learns, epoch by epoch.
+"""What happens while a model learns, epoch by epoch.
 
 Every setting is trained on the graph without its hidden links, as under
 `epochs="auto"`, but never stopped. At some epochs the loss terms, the signals of the
-graph itself and a probe of the embedding are recorded, one line per training.
-docs/CHOOSING.md and docs/LEARNING.md are made from such lines.
+graph itself and a probe of the embedding are recorded, one line per training. The
+pages CHOOSING.md and LEARNING.md are computed from such lines.
+
+example: python -m studies.curves cora citeseer --seeds 0,1
 """
 
+import argparse
 import importlib.metadata
+import logging
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,41 +22,41 @@ import torch
 from dsgrl.allocator import retain_heap
 from dsgrl.bench.cells import git_revision
 from dsgrl.bench.lines import Line, append_line, open_results
-from dsgrl.bench.recipes import default_parameters, merge
+from dsgrl.bench.recipes import merge, parse_settings
 from dsgrl.bench.suites import CASES, SUITES, datasets_of, is_at_hand
-from dsgrl.bench.systems import labels_of, masks_of, unlabelled
+from dsgrl.bench.systems import SYSTEMS, labels_of, masks_of, unlabelled
 from dsgrl.datasets.table import DATASETS, load_dataset, suggest
-from dsgrl.estimator import TRAINING
 from dsgrl.evaluation import evaluate, protocol_splits
 from dsgrl.graph import Graph
-from dsgrl.graph.prepare import Preparation
 from dsgrl.io.atomic import check_writable
-from dsgrl.methods import PLAIN, build_for, check_parameters
-from dsgrl.methods.base import Method
-from dsgrl.train import TrainConfig, seeded, train
+from dsgrl.methods import Method, StopByLinks
+from dsgrl.train import begin, seeded
 from dsgrl.train.batches import embed_all
-from dsgrl.train.links import HeldOutLinks
-from dsgrl.train.loop import DivergenceError
+from dsgrl.typing import DivergenceError, InputError, IntArray, Split
+from studies import RESULTS
 from studies.signals import Signals
-from dsgrl.typing import InputError, IntArray, Split
 
-# What is looked at: the epochs, and how many splits judge (the first ones).
+logger = logging.getLogger(__name__)
+
+# What is measured: the epochs, and how many splits judge (the first ones).
 EPOCHS = {
     "node": (0, 5, 10, 20, 30, 40, 60, 80, 100, 130, 160, 200, 250, 300),
     "graph": (0, 1, 2, 3, 5, 7, 10, 15, 20),
 }
 EPOCHS["hetero"] = EPOCHS["node"]
 NUM_SPLITS = {"node": 3, "graph": 10, "hetero": 3}
-# What is tried: learned features at every level, and one change each. For nodes the
-# base is plain: no edges dropped, no decay, short rows as they are, no smaller start.
-# The last setting is today's default, nodes alone in the second view.
-ALONE = {
-    "augment": "topology",
-    "topology": "none",
-    "gain": 0.7,
-    "dropout": 0.6,
-    "feature_drop": 0.4,
+# Learned features without what "auto" adds to them on one graph.
+PLAIN_FEATURES: dict[str, Any] = {
+    "augment": "feature",
+    "views__edge_drop": 0.0,
+    "covariance_weight": 1.0,
+    "weight_decay": 0.0,
+    "scaling": "columns",
 }
+# The default for nodes that have features; nothing is set but the views.
+NODE_DEFAULT: dict[str, Any] = {"views": "node_alone"}
+# Changes of `PLAIN_FEATURES`; the first is what the others differ from. A setting that
+# names its views is a setting by itself.
 SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
     "node": (
         {"gain": 1.0},
@@ -60,10 +64,10 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
         {"gain": 1.0, "covariance_weight": 4.0},
         {"gain": 1.0, "lr": 0.005},
         {"gain": 1.0, "out_channels": 64},
-        {"gain": 1.0, "edge_drop": 0.5},
+        {"gain": 1.0, "views__edge_drop": 0.5},
         {"gain": 1.0, "weight_decay": 0.0001},
         {"gain": 0.7},
-        ALONE,
+        NODE_DEFAULT,
     ),
     "graph": (
         {},
@@ -89,8 +93,9 @@ def base_setting(level: str) -> str:
 
 
 def name_setting(changes: Mapping[str, Any]) -> str:
-    """Name a setting by what it changes."""
-    return ", ".join(f"{k}={v}" for k, v in changes.items()) or "default"
+    """Name a setting by what it changes; components are not named."""
+    named = (f"{key.rpartition('__')[2]}={value}" for key, value in changes.items())
+    return ", ".join(named) or "default"
 
 
 def run_curves(
@@ -100,7 +105,6 @@ def run_curves(
     seeds: Sequence[int] = (0,),
     results: Path | None = None,
     folder: Path | None = None,
-    on_start: Callable[[str], None] | None = None,
 ) -> Iterator[Line]:
     """Record curves; those already in the results file are not made again.
 
@@ -110,7 +114,6 @@ def run_curves(
         seeds: of the models.
         results: file to append the lines to.
         folder: where datasets live.
-        on_start: told what is being trained.
 
     Raises:
         InputError: if a name or a setting cannot work.
@@ -130,8 +133,7 @@ def run_curves(
                 start = {"dataset": name, "setting": name_setting(changes)}
                 if _key({**start, "seed": seed}) in known:
                     continue
-                if on_start:
-                    on_start(f"{name} ({start['setting']}), seed {seed}")
+                logger.info("%s (%s), seed %d", name, start["setting"], seed)
                 line = {
                     "suite": "curves",
                     **start,
@@ -148,47 +150,47 @@ def run_curves(
 def record_curve(
     dataset: str, changes: Mapping[str, Any], seed: int, folder: Path | None
 ) -> dict[str, Any]:
-    """Train one setting on one dataset and return what was seen on the way."""
-    data = load_dataset(dataset, folder)
+    """Train one setting on one dataset and return what was measured on the way."""
     level = DATASETS[dataset].level
-    parameters = merge(default_parameters(), {"augment": "feature", **PLAIN, **changes})
-    check_parameters(parameters)
+    start = {} if {"views", "augment"} & changes.keys() else PLAIN_FEATURES
+    system, last = SYSTEMS["dsgrl"], EPOCHS[level][-1]
+    settings = merge(start, system.known(changes, level), {"random_state": seed})
+    config = system.configure(settings, level)
+    # Links are hidden as under "auto", but looked at here and not by the rule.
+    stop = StopByLinks(max_epochs=last, check_every=last)
+    config = config.replace(epochs=last if level == "graph" else stop)
+    data = load_dataset(dataset, folder)
     probe = _Probe(data, dataset, folder)
-    last = EPOCHS[level][-1]
     rows: list[dict[str, float]] = []
-    start = time.perf_counter()
-    with seeded(seed), retain_heap():
-        preparation, graph = Preparation.fit(
-            unlabelled(data), parameters["scaling"], parameters["structural_columns"]
-        )
-        method = build_for(parameters, preparation)
-        links = HeldOutLinks(graph.adjacency) if graph.ptr is None else None
-        batch = graph if links is None else graph.with_adjacency(links.training)
-        # In a block of its own: looking must not change what is drawn in training.
+    diverged = False
+    begun_at = time.perf_counter()
+    with begin("dsgrl", unlabelled(data), config) as begun:
+        training = begun.training
+        links = None if training.watch is None else training.watch.links
+        # In a block of its own: measuring must not change what is drawn in training.
         with seeded(0):
-            signals = Signals(batch, links)
-
-        def look(row: Mapping[str, float]) -> None:
+            signals = Signals(training.graph, links)
+        row: dict[str, float] = {"epoch": 0}
+        while True:
             if row["epoch"] in EPOCHS[level]:
                 with seeded(0):
-                    found = signals.measure(method)
-                    found |= probe.judge(method, graph)
+                    found = signals.measure(training.method)
+                    found |= probe.judge(training.method, begun.graph)
                 rows.append({k: round(v, 5) for k, v in {**row, **found}.items()})
-
-        look({"epoch": 0})
-        options = {k: parameters[k] for k in TRAINING} | {"epochs": last}
-        diverged = False
-        try:
-            train(method, batch, TrainConfig(**options), look)
-        except DivergenceError:
-            diverged = True
+            if training.epoch >= last:
+                break
+            try:
+                row = training.run_epoch()
+            except DivergenceError:
+                diverged = True
+                break
     return {
         "level": level,
         "hidden": None if links is None else links.edges.size(1),
         "rows": rows,
         "diverged": diverged,
-        "seconds": round(time.perf_counter() - start, 1),
-        "config": parameters | {"random_state": seed},
+        "seconds": round(time.perf_counter() - begun_at, 1),
+        "config": begun.config.flat(),
     }
 
 
@@ -199,21 +201,23 @@ class _Probe:
         row = DATASETS[dataset]
         suite = next(suite for suite in SUITES.values() if suite.level == row.level)
         self.protocol, self.metric = CASES.get(dataset, suite.cases)[0]
-        self.target, self.y = row.target, labels_of(data, row.target)
+        self.y: IntArray = labels_of(data, row.target)
         masks = masks_of(data, row.target)
         self.splits: list[Split] = protocol_splits(
             self.protocol, self.y, masks=masks, dataset=dataset, folder=folder
         )[: NUM_SPLITS[row.level]]
-        types = data.node_types if row.target is not None else []
-        self.kind = types.index(row.target) if types else 0
+        self.kind = 0 if row.target is None else data.node_types.index(row.target)
 
     @torch.no_grad()
     def judge(self, method: Method, graph: Graph) -> dict[str, float]:
         """Probe the embedding of the whole graph, hidden links included."""
-        z = graph.split(embed_all(method, graph))[self.kind].cpu().numpy()
-        y: IntArray = self.y
+        z = graph.split(embed_all(method, method.prepare(graph)))[self.kind]
         score = evaluate(
-            z, y, splits=self.splits, protocol=self.protocol, metric=self.metric
+            z.cpu().numpy(),
+            self.y,
+            splits=self.splits,
+            protocol=self.protocol,
+            metric=self.metric,
         )
         return {"val": statistics.fmean(score.validation), "test": score.mean}
 
@@ -230,3 +234,33 @@ def _all_at_hand(folder: Path | None) -> list[str]:
 
 def _key(line: Mapping[str, Any]) -> tuple[object, ...]:
     return line["dataset"], line["setting"], line["seed"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Record what is asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.curves",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("datasets", nargs="*", help="all that are at hand by default")
+    parser.add_argument("--seeds", default="0", help="e.g. 0,1,2")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="one setting"
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS / "curves.jsonl")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    retain_heap()
+    lines = run_curves(
+        options.datasets,
+        settings=parse_settings(options.set) or None,
+        seeds=[int(seed) for seed in options.seeds.split(",")],
+        results=options.results,
+    )
+    for line in lines:
+        logger.info("%.1f s, %d epochs measured", line["seconds"], len(line["rows"]))
+
+
+if __name__ == "__main__":
+    main()

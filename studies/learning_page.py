@@ -8,8 +8,8 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from studies.curves import ALONE, base_setting, is_curve, name_setting
 from dsgrl.bench.lines import Line, read_lines
+from studies.curves import ALONE, base_setting, is_curve, name_setting
 
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"

@@ -1,7 +1,7 @@
-"""What a graph itself says of an embedding, no label needed.
+"""Signals of the graph itself: measures of an embedding that need no label.
 
-Candidates for choosing epochs and parameters; docs/CHOOSING.md measures what each is
-worth. All of them are of embeddings whose columns have mean 0 and deviation 1.
+Candidates for choosing epochs and parameters; studies/pages/CHOOSING.md measures what
+each is worth. Columns of embeddings are standardised first.
 """
 
 import torch
@@ -10,8 +10,8 @@ from torch import Tensor
 
 from dsgrl.encode.readout import Readout
 from dsgrl.graph import Adjacency, Graph, Relations, propagate
-from dsgrl.methods import DSGRLMethod
 from dsgrl.methods.base import Method
+from dsgrl.methods.dsgrl import DSGRLMethod
 from dsgrl.train.batches import embed_all
 from dsgrl.train.diagnostics import measure_health, spectrum_slope
 from dsgrl.train.links import HeldOutLinks, standardized
@@ -27,7 +27,7 @@ DISTURBED = 0.1
 
 
 class Signals:
-    """Measures an embedding by what the graph itself says.
+    """Measures an embedding without labels.
 
     ==============  ================================================================
     `link_auc`      hidden edges against random pairs, as `HeldOutLinks` (not for many

@@ -1,8 +1,8 @@
 """What is changed to explain a gap: the model, its features or the way it is judged.
 
 A variant is a fit (`FITS`) and a way to judge it (`JUDGES`); one of the two is the
-paper's recipe or our protocol, only "program" changes all at once. `plan` says which
-variants can matter for a gap.
+paper's recipe or our protocol, only "program" changes all at once. `plan` lists the
+variants that can matter for a gap.
 """
 
 import copy
@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
+from dsgrl.bench.lines import config_of
+from dsgrl.bench.suites import SUITES
 from studies.differences import program
 from studies.differences.gaps import Gap
 from studies.differences.program import Change
-from dsgrl.bench.suites import SUITES
 
 Config = dict[str, Any]
 # Seconds of a fit beyond which fewer variants are measured, and beyond which fewest.
@@ -37,9 +38,15 @@ class Fit:
     data: Callable[[list[Any]], list[Any]] | None = None
     change: Change | None = None
 
+    def settings(self, config: Config) -> Config:
+        """Return those of its parameters that the recipe has as well."""
+        changed = self.config(config).items()
+        return {key: value for key, value in changed if key in config}
+
     def changes(self, config: Config) -> bool:
         """Whether it differs from the recipe at all."""
-        other = any(config[key] != value for key, value in self.config(config).items())
+        settings = self.settings(config).items()
+        other = any(config[key] != value for key, value in settings)
         return other or self.data is not None or self.change is not None
 
 
@@ -97,10 +104,10 @@ FITS: dict[str, Fit] = {
     "norms inside layers": Fit(change=program.normalize_inside),
     "one layer less": Fit(change=program.drop_last_layer),
     "same start": Fit(change=program.start_alike),
-    "unit rows": _set(unit_rows=True),
-    "no orthogonality": _set(orthogonality_weight=0.0),
-    "wider": _set(orthogonality_weight=0.0, out_channels=128),
-    "stopped by links": _set(orthogonality_weight=0.0, epochs="auto"),
+    "unit rows": _set(views__unit_rows=True),
+    "no orthogonality": _set(views__orthogonality_weight=0.0),
+    "wider": _set(views__orthogonality_weight=0.0, out_channels=128),
+    "stopped by links": _set(views__orthogonality_weight=0.0, epochs="auto"),
     "dropout 0.5": _set(dropout=program.DROPOUT),
     "no dropout": _set(dropout=0.0),
     "lr / 10": Fit(config=lambda config: {"lr": config["lr"] / 10}),
@@ -114,32 +121,32 @@ FITS: dict[str, Fit] = {
     "batch norm": _set(norm="batch"),
     "unweighted edges": Fit(change=program.ignore_weights),
     "largest pairs": Fit(change=program.take_largest),
-    "cosine": _set(similarity="cosine"),
+    "cosine": _set(views__similarity="cosine"),
     "keep_edges turned": Fit(
-        config=lambda config: {"keep_edges": not config["keep_edges"]}
+        config=lambda config: {"views__keep_edges": not config["views__keep_edges"]}
     ),
-    "one edge for each": _set(edge_multiplier=1.0),
+    "one edge for each": _set(views__edge_multiplier=1.0),
     "node program": Fit(
-        config=lambda _: {"unit_rows": True}, change=program.node_program
+        config=lambda _: {"views__unit_rows": True}, change=program.node_program
     ),
     "graph program": Fit(
-        config=lambda _: {"unit_rows": True, "scaling": "none"},
+        config=lambda _: {"views__unit_rows": True, "scaling": "none"},
         change=program.graph_program,
     ),
     "hetero program": Fit(
-        config=lambda _: {"unit_rows": True}, change=program.hetero_program
+        config=lambda _: {"views__unit_rows": True}, change=program.hetero_program
     ),
 }
 
 
-def _reseeded(fit: Fit, seed: int) -> Fit:
+def _with_seed(fit: Fit, seed: int) -> Fit:
     return replace(
         fit, config=lambda config: {**fit.config(config), "random_state": seed}
     )
 
 
 FITS |= {
-    f"{level} program, seed {seed}": _reseeded(FITS[f"{level} program"], seed)
+    f"{level} program, seed {seed}": _with_seed(FITS[f"{level} program"], seed)
     for level in ("node", "graph", "hetero")
     for seed in (1, 2)
 }
@@ -196,11 +203,11 @@ _FEATURES = {
     **dict.fromkeys(("deezer", "github"), ("standardised features",)),
 }
 _BUILT = {
-    ("node", "feature"): ("linear augmenters", "small weights"),
-    ("graph", "feature"): ("norms inside layers", "same start"),
-    ("hetero", "feature"): ("linear augmenters", "one layer less"),
-    ("node", "topology"): ("unweighted edges", "largest pairs"),
-    ("graph", "topology"): (
+    ("node", "learned_features"): ("linear augmenters", "small weights"),
+    ("graph", "learned_features"): ("norms inside layers", "same start"),
+    ("hetero", "learned_features"): ("linear augmenters", "one layer less"),
+    ("node", "learned_graph"): ("unweighted edges", "largest pairs"),
+    ("graph", "learned_graph"): (
         "unweighted edges",
         "largest pairs",
         "norms inside layers",
@@ -208,8 +215,8 @@ _BUILT = {
 }
 _EDGES = ("cosine", "keep_edges turned", "one edge for each")
 _TRAINED = {
-    "feature": ("no orthogonality", "unit rows"),
-    "topology": (),
+    "learned_features": ("no orthogonality", "unit rows"),
+    "learned_graph": (),
 }
 _FORMS = ("Frobenius norm", "orthogonality form", "fifth of the epochs")
 _LEVEL_FORMS = {
@@ -220,15 +227,15 @@ _LEVEL_FORMS = {
 
 
 def plan(gap: Gap) -> list[Variant]:
-    """Say what can matter for a gap; what is dear comes last."""
-    level = SUITES[gap.suite].level
-    augment = str(gap.line["config"]["augment"])
-    trained = bool(gap.line["config"]["epochs"])
-    models = [*_FEATURES.get(gap.dataset, ()), *_BUILT[level, augment]]
+    """List what can matter for a gap; what takes long comes last."""
+    level, config = SUITES[gap.suite].level, config_of(gap.line)
+    views = str(config["views"])
+    trained = bool(config["epochs"])
+    models = [*_FEATURES.get(gap.dataset, ()), *_BUILT[level, views]]
     if trained:
-        models += ["lr / 10", *_TRAINED[augment]]
+        models += ["lr / 10", *_TRAINED[views]]
     models += ["seed 1", "seed 2"]
-    if augment == "topology":
+    if views == "learned_graph":
         models += _EDGES
     if trained:
         models += [*_FORMS, *_LEVEL_FORMS[level]]
@@ -238,7 +245,6 @@ def plan(gap: Gap) -> list[Variant]:
         )
         for seed in ("", ", seed 1", ", seed 2")
     ]
-    config = gap.line["config"]
     changing = [name for name in models if FITS[name].changes(config)]
     return [
         *_probes(*_JUDGED[level]),

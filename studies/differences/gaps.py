@@ -2,7 +2,7 @@
 
 A gap is a cell of the paper's tables that a run of ours with its recipe misses by more
 than two points, up or down. `variants` measures each with one thing
-changed; what is said of a gap here is computed from those result lines.
+changed; the words for a gap are computed from those result lines.
 """
 
 import statistics
@@ -14,7 +14,7 @@ from dsgrl.bench.lines import Line, is_score
 from dsgrl.bench.tables import Paper, load_paper
 
 SUITE = "differences"
-# Points by which a number may miss the paper's without a word.
+# Points by which a number may miss the paper's.
 TOLERANCE = 2.0
 RECIPE = "paper"
 BY_SEED = " Another seed alone is enough."
@@ -25,7 +25,7 @@ class Gap:
     """A number of ours that misses the paper's.
 
     Attributes:
-        suite: of the table it stands in.
+        suite: of the table it is in.
         title: the column's title in the paper.
         system: the row's.
         method: its name here.
@@ -62,7 +62,7 @@ class Gap:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What the lines of its variants are told by."""
+        """What identifies the lines of its variants."""
         return (
             self.dataset,
             self.method,

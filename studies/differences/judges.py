@@ -164,9 +164,8 @@ class Judge:
         }
 
 
-OURS = Judge()
 JUDGES: dict[str, Judge] = {
-    "ours": OURS,
+    "ours": Judge(),
     "strength 1": Judge(probe=fixed_probe),
     "raw columns": Judge(probe=raw_probe),
     "100 steps": Judge(probe=adam_probe),

@@ -1,8 +1,10 @@
-"""docs/DIFFERENCES.md: every gap, what was tried and what it did, from result lines."""
+"""The tables of DIFFERENCES.md: every gap, what was tried and what it changed."""
 
 import statistics
 from collections.abc import Sequence
 
+from dsgrl.bench.lines import Line
+from dsgrl.bench.tables import markdown
 from studies.differences.changes import WORDS, plan
 from studies.differences.gaps import (
     TOLERANCE,
@@ -12,8 +14,6 @@ from studies.differences.gaps import (
     measured_for,
     verdict,
 )
-from dsgrl.bench.lines import Line
-from dsgrl.bench.tables import markdown
 
 # What no variant can measure.
 NOTES = dict.fromkeys(
@@ -27,42 +27,26 @@ HEADLINES = {
     "program (*program*)",
     "seed 1": "With another seed, that is by chance (*seed 1*)",
 }
-HEAD = f"""# Where we differ from the paper
-
-Every number of ours made with the paper's recipe (docs/RESULTS.md) that is more than
-{TOLERANCE:g} points from the paper's, up or down, and what was measured to explain it:
-the same recipe under the same protocol with one thing changed at a time (two where it
-is said), and *program* with all that the authors' published program does otherwise.
-Computed by `scripts/differences.py` from `results/`, never typed in; `--measure`
-records what is missing. Nothing was chosen by these scores, and nothing of them is
-used elsewhere.
-
-A variant that lands near the paper's number fits; that alone does not prove that it is
-the reason, and of many variants one may land there by chance. The table below therefore
-counts each variant over all cells it was tried on; other seeds show what chance does.
-"""
 
 
-def render_page(gaps: Sequence[Gap], lines: Sequence[Line]) -> str:
-    """Write the page.
+Found = Sequence[tuple[Gap, list[Measured]]]
+
+
+def render_tables(gaps: Sequence[Gap], lines: Sequence[Line]) -> dict[str, str]:
+    """Return the tables and sections of the page by name.
 
     Args:
         gaps: what is to be explained.
         lines: result lines of the variants.
     """
     found = [(gap, measured_for(gap, lines)) for gap in gaps]
-    parts = [
-        HEAD,
-        _overview(found),
-        f"## Variant by variant\n\n{_by_variant(found)}",
-        f"## Cell by cell\n\n{_cells(found)}",
-        *(_section(gap, variants) for gap, variants in found),
-        f"## What the variants change\n\n{_legend(found)}",
-    ]
-    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
-
-
-Found = Sequence[tuple[Gap, list[Measured]]]
+    return {
+        "overview": _overview(found),
+        "variants": _by_variant(found),
+        "cells": _cells(found),
+        "details": "\n\n".join(_section(gap, variants) for gap, variants in found),
+        "legend": _legend(found),
+    }
 
 
 def _overview(found: Found) -> str:

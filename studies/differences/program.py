@@ -1,8 +1,8 @@
-"""How the authors' program differs from ours, part by part, to measure what it does.
+"""How the authors' program differs from ours, part by part.
 
-Each function here takes a model as the paper's recipe builds it and changes one thing
-in it to what the authors' published program does. Nothing of this is used anywhere but
-in `variants`: docs/DIFFERENCES.md says how far it moves a score.
+Each function takes a method as the paper's recipe builds it and changes one thing in it
+to what the authors' published program does. Only `variants` uses them; the page
+DIFFERENCES.md has their effect on a score.
 """
 
 from collections.abc import Callable
@@ -17,17 +17,18 @@ from dsgrl.augment.topology import Topology
 from dsgrl.encode import Encoder, linear
 from dsgrl.encode.relational import RelationalLayer
 from dsgrl.graph import Adjacency, Graph, propagate
-from dsgrl.methods import DSGRLMethod
+from dsgrl.methods.dsgrl import DSGRLMethod
 
-Change = Callable[[DSGRLMethod, dict[str, Any]], None]
+# Takes a method and its resolved parameters.
+Change = Callable[[Any, Any], None]
 
 # The program's graph models never get the rate of the recipe.
 DROPOUT = 0.5
-# Entries of the matrix of all similarities looked at together.
-BLOCK_ENTRIES = 1 << 24
+# Entries of the matrix of all similarities that are searched together.
+PAIR_BLOCK_ENTRIES = 1 << 24
 
 
-def start_alike(method: DSGRLMethod, _: dict[str, Any]) -> None:
+def start_alike(method: DSGRLMethod, _: Any) -> None:
     """Give both feature augmenters the same weights to start from."""
     for augmenter in _augmenters(method):
         for weights in (*augmenter.weights, *augmenter.biases):
@@ -36,7 +37,7 @@ def start_alike(method: DSGRLMethod, _: dict[str, Any]) -> None:
                 view.copy_(views[0])
 
 
-def augment_linearly(method: DSGRLMethod, config: dict[str, Any]) -> None:
+def augment_linearly(method: DSGRLMethod, config: Any) -> None:
     """Leave out the ReLU of feature augmenters of one layer."""
     if isinstance(method.features, PerTypeAugmenter):
         method.features.augmenters = nn.ModuleList(
@@ -48,7 +49,7 @@ def augment_linearly(method: DSGRLMethod, config: dict[str, Any]) -> None:
         method.features = _LinearAugmenter.like(augmenter, config)
 
 
-def start_small(method: DSGRLMethod, _: dict[str, Any]) -> None:
+def start_small(method: DSGRLMethod, _: Any) -> None:
     """Draw the augmenters' weights and biases as `torch.nn.Linear` does."""
     for augmenter in _augmenters(method):
         for weight, bias in zip(augmenter.weights, augmenter.biases, strict=True):
@@ -57,49 +58,49 @@ def start_small(method: DSGRLMethod, _: dict[str, Any]) -> None:
             nn.init.uniform_(bias, -bound, bound)
 
 
-def drop_last_layer(method: DSGRLMethod, _: dict[str, Any]) -> None:
+def drop_last_layer(method: DSGRLMethod, _: Any) -> None:
     """Return the last hidden layer's result in the place of the last layer's."""
     assert isinstance(method.encoder, Encoder)
     method.encoder = _AllButLast(method.encoder)
 
 
-def normalize_inside(method: DSGRLMethod, config: dict[str, Any]) -> None:
+def normalize_inside(method: DSGRLMethod, config: Any) -> None:
     """Put batch norm and ReLU behind both maps of every GIN layer and augmenter."""
     assert isinstance(method.encoder, Encoder)
-    width = int(config["out_channels"])
+    width = config.out_channels
     method.encoder = _NormedGIN(
-        _in_channels(method.encoder), width, int(config["num_layers"]), project=True
+        _in_channels(method.encoder), width, config.num_layers, project=True
     )
     if isinstance(method.features, FeatureAugmenter):
         method.features = _NormedAugmenter(  # type: ignore[assignment]
             method.features.weights[0].size(0),
-            int(config["augment_channels"]),
-            float(config["dropout"]),
+            config.views.augment_channels,
+            config.dropout,
         )
     if isinstance(method.topology, TopologyAugmenter):
         method.topology.encoder = _NormedGIN(  # type: ignore[assignment]
             _in_channels(method.topology.encoder),
-            int(config["augment_channels"]),
-            int(config["topology_layers"]),
+            config.views.augment_channels,
+            config.views.topology_layers,
             project=False,
         )
 
 
-def ignore_weights(method: DSGRLMethod, _: dict[str, Any]) -> None:
+def ignore_weights(method: DSGRLMethod, _: Any) -> None:
     """Let the encoder see learned edges of weight 1: no gradient reaches them, then."""
     assert method.topology is not None
     method.topology = _Unweighted(method.topology)  # type: ignore[assignment]
 
 
-def take_largest(method: DSGRLMethod, _: dict[str, Any]) -> None:
+def take_largest(method: DSGRLMethod, _: Any) -> None:
     """Connect the most similar pairs of all, also across the graphs of a batch."""
     assert isinstance(method.topology, TopologyAugmenter)
-    method.topology = _LargestPairs(method.topology)
+    method.topology.__class__ = _LargestPairs
 
 
-def graph_program(method: DSGRLMethod, config: dict[str, Any]) -> None:
+def graph_program(method: DSGRLMethod, config: Any) -> None:
     """Make all of these changes that concern graphs."""
-    config = {**config, "dropout": DROPOUT}
+    config = config.replace(dropout=DROPOUT)
     if method.features is not None:
         normalize_inside(method, config)
         assert isinstance(method.features, _NormedAugmenter)
@@ -113,7 +114,7 @@ def graph_program(method: DSGRLMethod, config: dict[str, Any]) -> None:
     method.readout = _DroppedReadout(method.readout)  # type: ignore[assignment]
 
 
-def node_program(method: DSGRLMethod, config: dict[str, Any]) -> None:
+def node_program(method: DSGRLMethod, config: Any) -> None:
     """Make all of these changes that concern the nodes of a graph of one type."""
     if method.features is not None:
         augment_linearly(method, config)
@@ -125,7 +126,7 @@ def node_program(method: DSGRLMethod, config: dict[str, Any]) -> None:
         ignore_weights(method, config)
 
 
-def hetero_program(method: DSGRLMethod, config: dict[str, Any]) -> None:
+def hetero_program(method: DSGRLMethod, config: Any) -> None:
     """Make all of these changes that concern a graph of several types of nodes."""
     augment_linearly(method, config)
     start_small(method, config)
@@ -149,12 +150,10 @@ class _LinearAugmenter(FeatureAugmenter):
     """One linear map per view, then dropout."""
 
     @classmethod
-    def like(
-        cls, augmenter: FeatureAugmenter, config: dict[str, Any]
-    ) -> "_LinearAugmenter":
+    def like(cls, augmenter: FeatureAugmenter, config: Any) -> "_LinearAugmenter":
         """Take over the weights of a feature augmenter of one layer."""
         width, _, channels = augmenter.weights[0].shape
-        made = cls(width, channels, dropout=float(config["dropout"]))
+        made = cls(width, channels, dropout=config.dropout)
         made.load_state_dict(augmenter.state_dict())
         return made
 
@@ -270,16 +269,6 @@ class _Unweighted(nn.Module):
 class _LargestPairs(TopologyAugmenter):
     """Connects as many pairs as make up a multiple of the graph's own edges."""
 
-    def __init__(self, topology: TopologyAugmenter) -> None:
-        Topology.__init__(
-            self,
-            edge_multiplier=topology.edge_multiplier,
-            symmetric=topology.symmetric,
-            keep_edges=topology.keep_edges,
-            refresh=topology.refresh,
-        )
-        self.similarity, self.encoder = topology.similarity, topology.encoder
-
     def find_pairs(self, graph: Graph, h: Tensor) -> Tensor:
         """Return the pairs of the largest similarities as (node, row) [2, E]."""
         assert self.edge_multiplier is not None
@@ -295,7 +284,7 @@ def largest_entries(h: Tensor, count: int) -> Tensor:
     num_nodes = h.size(0)
     count = min(count, num_nodes**2)
     value, place = h.new_empty(0), torch.empty(0, dtype=torch.long)
-    rows = max(1, BLOCK_ENTRIES // num_nodes)
+    rows = max(1, PAIR_BLOCK_ENTRIES // num_nodes)
     for start in range(0, num_nodes, rows):
         block = (h[start : start + rows] @ h.t()).flatten()
         there = torch.arange(block.numel())

@@ -13,8 +13,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dsgrl.allocator import retain_heap
 from dsgrl.bench.cells import git_revision
+from dsgrl.bench.lines import Line, append_line, open_results
+from dsgrl.bench.suites import SUITES, make_request
+from dsgrl.bench.systems import SYSTEMS, labels_of, masks_of, unlabelled
+from dsgrl.datasets.table import DATASETS, load_dataset
+from dsgrl.evaluation import protocol_splits
+from dsgrl.graph import Graph
+from dsgrl.methods.base import Method
+from dsgrl.train import fit_graph, seeded
+from dsgrl.typing import DivergenceError, FloatArray
 from studies.differences.changes import (
     FIRST_SPLIT,
     FITS,
@@ -27,20 +35,6 @@ from studies.differences.changes import (
 from studies.differences.gaps import RECIPE, SUITE, Gap
 from studies.differences.judges import JUDGES
 from studies.differences.program import graph_program
-from dsgrl.bench.lines import Line, append_line, open_results
-from dsgrl.bench.suites import make_request
-from dsgrl.bench.systems import labels_of, masks_of, unlabelled
-from dsgrl.datasets.table import DATASETS, load_dataset
-from dsgrl.estimator import TRAINING
-from dsgrl.evaluation import protocol_splits
-from dsgrl.graph import Graph
-from dsgrl.graph.prepare import Preparation
-from dsgrl.methods import build_dsgrl
-from dsgrl.methods.base import Method
-from dsgrl.train import TrainConfig, seeded, train
-from dsgrl.train.loop import DivergenceError
-from dsgrl.train.memory import pick_search
-from dsgrl.typing import FloatArray
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +45,6 @@ def measure(
     results: Path,
     folder: Path | None = None,
     chosen: Callable[[Gap], Iterable[Variant]] = affordable,
-    on_start: Callable[[str], None] | None = None,
 ) -> Iterator[Line]:
     """Measure the variants that are not in the results file yet, short fits first.
 
@@ -60,13 +53,11 @@ def measure(
         results: file to append the lines to.
         folder: where datasets live.
         chosen: which variants to measure.
-        on_start: told what is being fitted.
     """
     known = {_key(line) for line in open_results(results)}
     for (dataset, method), group in _by_model(gaps).items():
-        wanted = [each for each in chosen(group[0])]
         data = None
-        for fit, variants in _by_fit(wanted).items():
+        for fit, variants in _by_fit(chosen(group[0])).items():
             missing = [
                 (gap, each)
                 for gap in group
@@ -77,8 +68,7 @@ def measure(
                 continue
             if data is None:
                 data = load_dataset(dataset, folder)
-            if on_start:
-                on_start(f"{dataset} {method}: {fit}")
+            logger.info("%s %s: %s", dataset, method, fit)
             try:
                 lines = _measure(missing, fit, data, folder)
             except DivergenceError as error:
@@ -149,7 +139,7 @@ def _measure(
 
 
 def _names(gap: Gap, variant: Variant) -> Line:
-    """Return how a variant's line is told from others."""
+    """Return what identifies the line of a variant."""
     return {
         "suite": SUITE,
         "dataset": gap.dataset,
@@ -180,50 +170,29 @@ def embed(
     request = make_request(
         gap.suite, [gap.dataset], [gap.method], RECIPE, {}, None, folder
     )
-    config = request.plan(gap.dataset, gap.method, 0).config
-    own = {"epochs": config["epochs"]} if not config["epochs"] else {}
-    config = {**config, **fit.config(config), **own}
+    flat = request.plan(gap.dataset, gap.method, 0).config
+    # An untrained model stays untrained.
+    own = {} if flat["epochs"] else {"epochs": 0}
+    flat = {**flat, **fit.settings(flat), **own}
+    config = SYSTEMS[gap.method].restore(flat, SUITES[gap.suite].level)
     data = unlabelled(data)
-    change = fit.data
-    if fit.change is graph_program:
-        change = PROGRAM_DATA.get(gap.dataset)
-    if change is not None:
-        data = change(data)
-    preparation, graph = Preparation.fit(
-        data, config["scaling"], config["structural_columns"]
-    )
-    counts = [columns.count for columns in preparation.columns]
-    options = {name: config[name] for name in TRAINING}
-    with seeded(config["random_state"]), retain_heap():
-        method = build_dsgrl(
-            config,
-            counts if preparation.level == "hetero" else counts[0],
-            level=preparation.level,
-            schema=preparation.schema,
-        )
-        if method.topology is not None:
-            method.topology.search = pick_search(
-                config["candidates"], graph, config["augment_channels"]
-            )
-        if fit.change is not None:
-            fit.change(method, config)
-        train(method, graph, TrainConfig(**options))
-    with torch.no_grad():
-        if graph.ptr is None:
-            z = method.embed(graph)
-        else:
-            z = _embed_shuffled(method, graph, config["batch_size"])
+    is_program = fit.change is graph_program
+    change_data = PROGRAM_DATA.get(gap.dataset) if is_program else fit.data
+    if change_data is not None:
+        data = change_data(data)
+    fitted, graph = fit_graph("dsgrl", data, config, change=fit.change)
+    if graph.ptr is not None:
+        return _embed_shuffled(fitted.method, graph, flat["batch_size"]).numpy(), flat
     target = DATASETS[gap.dataset].target
-    if target is not None:
-        assert preparation.schema is not None
-        z = graph.split(z)[list(preparation.schema.types).index(target)]
-    return z.numpy(), config
+    z: Any = fitted.embed_graph(graph)
+    return z if target is None else z[target], flat
 
 
+@torch.no_grad()
 def _embed_shuffled(method: Method, graph: Graph, size: int) -> Tensor:
     """Embed as many graphs at a time as in training, in random order.
 
-    Where learned edges join the graphs of a batch, it must not be graphs of one class.
+    Learned edges can join the graphs of a batch: they must not all be of one class.
     """
     with seeded(0):
         order = torch.randperm(graph.num_graphs)

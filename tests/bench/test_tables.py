@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import pytest
-from dsgrl.methods.build import resolve_auto
 
 from dsgrl.bench.suites import SUITES
 from dsgrl.bench.systems import SYSTEMS

@@ -1,10 +1,20 @@
 """Ablations: each changes something, and the table says by how much."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from dsgrl.methods.build import resolve_auto
-from studies.ablations import (
+
+from dsgrl.augment import NodeAlone
+from dsgrl.bench.lines import append_line, read_lines
+from dsgrl.bench.runner import Failure
+from dsgrl.bench.systems import SYSTEMS, typical_spec
+from dsgrl.datasets.table import DATASETS
+from dsgrl.methods.dsgrl_config import DSGRLConfig
+from dsgrl.typing import InputError
+from studies import RESULTS, ablations
+from studies.ablations import in_todays_names, render_ablations, run_ablations
+from studies.parts import (
     BASES,
     DEFAULTS,
     GRAPHS,
@@ -16,62 +26,58 @@ from studies.ablations import (
     SECOND_GRAPHS,
     SETS,
     SUITE_OF,
+    WITHOUT_HELP,
     Base,
     Part,
     parts_of,
-    render_ablations,
-    run_ablations,
 )
 
-from dsgrl.bench.recipes import default_parameters
-from dsgrl.bench.runner import Failure
-from dsgrl.bench.systems import SYSTEMS
-from dsgrl.datasets.table import DATASETS
-from dsgrl.methods import check_parameters
-from dsgrl.typing import InputError
-from studies import ablations
+
+def resolve(method: str, changes: dict[str, Any], level: Any) -> dict[str, Any]:
+    config = SYSTEMS[method].configure(changes, level)
+    return config.resolved(typical_spec(level)).flat()
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.title)
-def test_parts__differ_from_the_base_where_they_are_said_to(base: Base) -> None:
-    parameters = {**default_parameters(), **SYSTEMS[base.method].fixed}
-    level: Any = base.level
-    chosen = {**parameters, **resolve_auto(parameters, level)}
+def test_parts__differ_from_the_base(base: Base) -> None:
+    before = resolve(base.method, {}, base.level)
     for part in parts_of(base):
-        check_parameters({**parameters, **part.changes})
-        # Some say again what holds already, so that only one thing changes.
-        assert any(chosen[key] != value for key, value in part.changes.items()), part
+        # Some repeat what holds already, so that only one thing changes.
+        assert resolve(part.system(base), part.changes, base.level) != before, part
 
 
 @pytest.mark.parametrize("level", ["node", "graph", "hetero"])
 def test_others__change_the_second_graph_alone(level: Any) -> None:
-    parameters = {**default_parameters(), **SYSTEMS["dsgrl-topology"].fixed}
-    before = {**parameters, **resolve_auto(parameters, level)}
+    before = resolve("dsgrl-topology", {}, level)
     for part in OTHERS:
         if HELP.items() <= part.changes.items():
             continue
-        changed = {**parameters, **part.changes}
-        after = {**changed, **resolve_auto(changed, level)}
-        differing = {key for key in before if before[key] != after[key]}
-        assert len(differing) == 1, part
+        after = resolve(part.system(SECOND_GRAPHS[0]), part.changes, level)
+        same = before.keys() & after.keys() - {"views"}
+        differing = {key for key in same if before[key] != after[key]}
+        if part.method:
+            assert after["views"] != before["views"]
+            assert differing == set(), part
+        else:
+            assert len(differing) <= 1, part
+
+
+def test_help__is_what_the_node_alone_has_by_default() -> None:
+    for changes, views in ((HELP, NodeAlone()), (WITHOUT_HELP, None)):
+        spec = typical_spec("node")
+        asks = DSGRLConfig(views=views or "two_steps").resolved(spec).flat()
+        assert {key: asks[key] for key in changes} == changes
 
 
 def test_parts__no_change_is_listed_twice() -> None:
     for base in BASES:
-        changes = [str(part.changes) for part in parts_of(base)]
+        changes = [f"{part.method} {part.changes}" for part in parts_of(base)]
         assert len(set(changes)) == len(changes)
 
 
 @pytest.mark.parametrize("level", ["node", "graph"])
 def test_defaults__are_what_the_estimator_does_by_itself(level: Any) -> None:
-    parameters = default_parameters()
-    fixed = SYSTEMS[DEFAULTS[level]].fixed
-    named = {**parameters, **fixed}
-    assert {**parameters, **resolve_auto(parameters, level)}.items() >= fixed.items()
-    chosen = {**named, **resolve_auto(named, level)}
-    same = {**parameters, **resolve_auto(parameters, level)}
-    # Learned features have no second graph; which it would be does not matter.
-    assert {**chosen, "topology": same["topology"]} == same
+    assert resolve(DEFAULTS[level], {}, level) == resolve("dsgrl", {}, level)
 
 
 def test_sets__are_six_or_more_and_of_both_levels() -> None:
@@ -112,10 +118,9 @@ def test_run_ablations__of_topology__puts_other_graphs_in_its_place(
 
     monkeypatch.setattr(ablations, "run_suite", run_suite)
     list(run_ablations([name], methods=["dsgrl-topology"]))
-    assert {str(call[:2]) for call in calls} == {f"('{suite}', ['dsgrl-topology'])"}
     base = next(base for base in SECOND_GRAPHS if SUITE_OF[base.level] == suite)
-    expected = [{}, *(part.changes for part in OTHERS if base in part.bases)]
-    assert [settings for *_, settings in calls] == expected
+    parts = [Part("", {}), *(part for part in OTHERS if base in part.bases)]
+    assert calls == [(suite, [part.system(base)], part.changes) for part in parts]
 
 
 def test_run_ablations__refuses_other_methods() -> None:
@@ -176,7 +181,7 @@ def test_render_ablations__second_graphs_have_tables_of_their_own() -> None:
     features, graphs = text.split("## Nodes: the second graph")
     assert "80.0" in features
     assert "75.0" not in features
-    assert "| random edges (`topology='random'`) | -4.0 | -4.0 |" in graphs
+    assert "| random edges (`views='random'`) | -4.0 | -4.0 |" in graphs
 
 
 def test_render_ablations__of_several_scores_of_one_model__takes_the_first() -> None:
@@ -190,10 +195,11 @@ def test_render_ablations__of_several_scores_of_one_model__takes_the_first() -> 
 
 
 def test_parts__every_row_has_a_name() -> None:
-    assert all(part.name and part.changes for part in (*PARTS, *OPTIONS))
+    parts = (*PARTS, *OPTIONS, *OTHERS)
+    assert all(part.name and (part.changes or part.method) for part in parts)
 
 
-def test_run_ablations__a_missing_dataset_is_told_once(
+def test_run_ablations__a_missing_dataset_is_reported_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def run_suite(suite: str, **options: Any) -> list[Any]:
@@ -204,11 +210,13 @@ def test_run_ablations__a_missing_dataset_is_told_once(
         return []
 
     monkeypatch.setattr(ablations, "run_suite", run_suite)
-    told: list[str] = []
-    run = run_ablations(["cora", "photo"], on_failure=lambda f: told.append(f.where))
+    reported: list[str] = []
+    run = run_ablations(
+        ["cora", "photo"], on_failure=lambda f: reported.append(f.where)
+    )
     assert list(run) == []
-    assert told.count("cora") == 1
-    assert len(told) == 2 + len(parts_of(NODES))
+    assert reported.count("cora") == 1
+    assert len(reported) == 2 + len(parts_of(NODES))
 
 
 def test_run_ablations__of_all_methods_passes_over_what_does_not_fit(
@@ -223,7 +231,68 @@ def test_run_ablations__of_all_methods_passes_over_what_does_not_fit(
     monkeypatch.setattr(ablations, "run_suite", run_suite)
     methods = list(dict.fromkeys(base.method for base in BASES))
     list(run_ablations(methods=methods))
-    expected = {(SUITE_OF[base.level], base.method) for base in BASES}
+    expected = {
+        (SUITE_OF[base.level], part.system(base))
+        for base in BASES
+        for part in (Part("", {}), *parts_of(base))
+    }
     assert calls == {pair for pair in expected if pair[0] != "hetero"}
     with pytest.raises(InputError, match="cca-ssg"):
         list(run_ablations(methods=["cca-ssg"]))
+
+
+RECORDED = read_lines([RESULTS / "ablations.jsonl"])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "base"),
+    [
+        ("cora", NODES),
+        ("enzymes", GRAPHS),
+        ("cora", BASES[2]),
+        ("citeseer", SECOND_GRAPHS[0]),
+        ("proteins", SECOND_GRAPHS[1]),
+        ("imdb", SECOND_GRAPHS[2]),
+    ],
+    ids=lambda value: getattr(value, "title", value),
+)
+def test_run_ablations__recorded_lines_are_not_run_again(
+    dataset: str, base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, calls = tmp_path / "lines.jsonl", []
+    for each in RECORDED:
+        if each["dataset"] == dataset:
+            append_line(results, each)
+
+    def run_suite(suite: str, **options: Any) -> list[Any]:
+        calls.append((*options["methods"], str(options["settings"])))
+        return []
+
+    monkeypatch.setattr(ablations, "run_suite", run_suite)
+    assert not list(run_ablations([dataset], methods=[base.method], results=results))
+    # What the page has a number for is there; the rest is run.
+    lines = [in_todays_names(each) for each in RECORDED if each["dataset"] == dataset]
+    there = {(each["method"], each["recipe"]) for each in lines if each["seed"] == 0}
+    assert calls == [
+        (part.system(base), str(part.changes))
+        for part in (Part("", {}), *parts_of(base))
+        if (part.system(base), part.label) not in there
+    ]
+    assert len(there) > 5
+
+
+def test_run_ablations__a_line_of_another_default_is_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    monkeypatch.setattr(ablations, "run_suite", lambda *_, **o: calls.append(o) or [])
+    (found, *_) = (
+        each
+        for each in RECORDED
+        if (each["dataset"], each["method"], each["recipe"], each["seed"])
+        == ("cora", "topology-none", "default", 0)
+    )
+    results = tmp_path / "lines.jsonl"
+    append_line(results, {**found, "config": {**found["config"], "lr": 0.1}})
+    list(run_ablations(["cora"], results=results))
+    assert len(calls) == 1 + len(parts_of(NODES))

@@ -6,6 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from toys import toy_graph, toy_graphs
+
+from dsgrl.bench.lines import config_of, read_lines
+from dsgrl.bench.suites import CASES, SUITES, make_request
+from dsgrl.bench.systems import SYSTEMS, unlabelled
+from dsgrl.bench.tables import load_paper
+from dsgrl.datasets.table import DATASETS
+from dsgrl.train import begin
+from dsgrl.typing import Split
+from samples import make_data
 from studies.differences import variants
 from studies.differences.changes import FITS, WORDS, Variant, affordable, plan
 from studies.differences.gaps import (
@@ -17,23 +27,11 @@ from studies.differences.gaps import (
     verdict,
 )
 from studies.differences.judges import JUDGES
-from studies.differences.page import render_page
+from studies.differences.page import render_tables
 from studies.differences.program import largest_entries
 from studies.differences.variants import measure
-from test_runner import toy_graph, toy_graphs
 
-from dsgrl.bench.lines import read_lines
-from dsgrl.bench.suites import CASES, SUITES, make_request
-from dsgrl.bench.systems import unlabelled
-from dsgrl.bench.tables import load_paper
-from dsgrl.datasets.table import DATASETS
-from dsgrl.graph.prepare import Preparation
-from dsgrl.methods import DSGRLMethod, build_dsgrl
-from dsgrl.train import seeded
-from dsgrl.typing import Split
-from samples import make_data
-
-OURS = ("dsgrl-feature", "dsgrl-topology", "random-f", "random-t")
+SYSTEMS_OF_OURS = ("dsgrl-feature", "dsgrl-topology", "random-f", "random-t")
 
 
 def line(dataset: str, method: str, score: float, **other: Any) -> dict[str, Any]:
@@ -175,7 +173,7 @@ def test_page__counts_and_names_what_is_missing() -> None:
         variant_line(found[0], "program", 37.0, std=4.0),
         variant_line(found[0], "seed 1", 50.0),
     ]
-    page = render_page(found, lines)
+    page = "\n".join(render_tables(found, lines).values())
     assert "2 cells: for 1 some variant comes within 2 points" in page
     assert "and 1 were not measured" in page
     assert "| program | 1 | 22.5 | 1.0 | 1 |" in page
@@ -189,7 +187,7 @@ def test_page__counts_and_names_what_is_missing() -> None:
 
 def test_plan__is_made_of_what_there_is_and_is_explained() -> None:
     gaps = all_gaps()
-    assert {each.method for each in gaps} == set(OURS)
+    assert {each.method for each in gaps} == set(SYSTEMS_OF_OURS)
     for each in gaps:
         names = [variant.name for variant in plan(each)]
         assert len(set(names)) == len(names)
@@ -201,7 +199,7 @@ def test_plan__is_made_of_what_there_is_and_is_explained() -> None:
 def test_plan__every_variant_changes_something() -> None:
     for each in all_gaps():
         for variant in plan(each):
-            changes = FITS[variant.fit].changes(each.line["config"])
+            changes = FITS[variant.fit].changes(config_of(each.line))
             assert changes or variant.judge != "ours", (each.key, variant)
     # The recipe has as many learned edges as there are.
     names = [variant.name for variant in plan(gap("cs", "dsgrl-topology", 50.0))]
@@ -260,7 +258,7 @@ def test_measure__every_variant_gives_a_line_once(
     assert {each["variant"] for each in lines} == {v.name for v in quick(found)}
     assert all(np.isfinite(each["mean"]) for each in lines)
     assert all(
-        each["config"]["augment"] == found.line["config"]["augment"] for each in lines
+        config_of(each)["views"] == found.line["config"]["views"] for each in lines
     )
     assert list(measure([found], results=results, chosen=quick)) == []
     assert read_lines([results]) == lines
@@ -269,35 +267,36 @@ def test_measure__every_variant_gives_a_line_once(
         assert all(each["epochs"] == 0 for each in lines)
 
 
-def build(dataset: str, method: str, data: Any) -> tuple[DSGRLMethod, Any, Any]:
-    config = line(dataset, method, 0.0)["config"]
-    preparation, graph = Preparation.fit(unlabelled(data), "none")
-    with seeded(0):
-        built = build_dsgrl(
-            config, preparation.columns[0].count, level=preparation.level
-        )
-    return built.eval(), graph, config
+def build(dataset: str, method: str, data: Any, name: str = "paper") -> tuple[Any, Any]:
+    """Set up a fit of the paper's recipe; return the method and its graph."""
+    flat = {**line(dataset, method, 0.0)["config"], "scaling": "none"}
+    config = SYSTEMS[method].restore(flat, DATASETS[dataset].level)
+    with begin("dsgrl", unlabelled(data), config, change=FITS[name].change) as begun:
+        return begun.training.method.eval(), begun.training.graph
 
 
-def changed(name: str, dataset: str, method: str, data: Any) -> tuple[Any, Any]:
-    built, graph, config = build(dataset, method, data)
-    change = FITS[name].change
-    assert change is not None
-    with seeded(0):
-        change(built, config)
-    return built.eval(), graph
+@pytest.mark.parametrize("name", ["linear augmenters", "small weights", "seed 1"])
+def test_embed__makes_the_change(name: str) -> None:
+    found, data = gap("photo", "random-f", 1.0), toy_graph()
+    plain, again, changed = (
+        variants.embed(found, FITS[fit], data, None)[0]
+        for fit in ("paper", "paper", name)
+    )
+    np.testing.assert_array_equal(plain, again)
+    assert changed.shape == plain.shape
+    assert not np.allclose(changed, plain)
 
 
 @torch.no_grad()
 def test_same_start__both_views_are_one() -> None:
-    model, graph = changed("same start", "enzymes", "dsgrl-feature", toy_graphs())
+    model, graph = build("enzymes", "dsgrl-feature", toy_graphs(), "same start")
     one, two = model.encode(graph).unbind(1)
     torch.testing.assert_close(one, two)
 
 
 @torch.no_grad()
 def test_linear_augmenters__add_up() -> None:
-    model, graph = changed("linear augmenters", "photo", "dsgrl-feature", toy_graph())
+    model, graph = build("photo", "dsgrl-feature", toy_graph(), "linear augmenters")
     x = graph.x.to_dense() if not isinstance(graph.x, torch.Tensor) else graph.x
     both = model.features(x) + model.features(-x)
     torch.testing.assert_close(both, 2 * model.features(torch.zeros_like(x)))
@@ -305,7 +304,7 @@ def test_linear_augmenters__add_up() -> None:
 
 @torch.no_grad()
 def test_unweighted_edges__weigh_one_and_are_the_learned_ones() -> None:
-    model, graph = changed("unweighted edges", "photo", "dsgrl-topology", toy_graph())
+    model, graph = build("photo", "dsgrl-topology", toy_graph(), "unweighted edges")
     learned = model.topology(graph)
     before = build("photo", "dsgrl-topology", toy_graph())[0].topology
     assert before is not None
@@ -314,15 +313,8 @@ def test_unweighted_edges__weigh_one_and_are_the_learned_ones() -> None:
 
 
 def test_hetero_program__learns_without_a_last_layer() -> None:
-    config = line("imdb", "dsgrl-feature", 0.0)["config"]
-    preparation, graph = Preparation.fit(unlabelled(make_data("hetero")), "none")
-    counts = [columns.count for columns in preparation.columns]
-    with seeded(0):
-        model = build_dsgrl(config, counts, level="hetero", schema=preparation.schema)
-        change = FITS["hetero program"].change
-        assert change is not None
-        change(model, config)
-        model.training_loss(graph).total.backward()
+    model, graph = build("imdb", "dsgrl-feature", make_data("hetero"), "hetero program")
+    model.train().training_loss(graph).total.backward()
     assert all(weight.grad is not None for weight in model.parameters())
     # The last hidden layer ends in a ReLU.
     assert (model.eval().embed(graph) >= 0).all()
@@ -332,7 +324,7 @@ def test_hetero_program__learns_without_a_last_layer() -> None:
 def test_largest_entries__are_those_of_the_whole_matrix(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studies.differences.program.BLOCK_ENTRIES", block)
+    monkeypatch.setattr("studies.differences.program.PAIR_BLOCK_ENTRIES", block)
     h = torch.randn(12, 4, generator=torch.Generator().manual_seed(0))
     column, row = largest_entries(h, 20)
     expected = (h @ h.t()).flatten().topk(20).values

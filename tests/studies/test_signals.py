@@ -2,17 +2,16 @@
 
 import pytest
 import torch
-from studies.signals import Signals, predictability
 from torch import Tensor
 
-from dsgrl import DSGRL
-from dsgrl.graph import Graph, as_graph, propagate
-from dsgrl.methods import build_dsgrl
-from dsgrl.methods.base import Method
+from dsgrl.graph import Graph, Spec, as_graph, propagate
+from dsgrl.methods import Method, configure
+from dsgrl.methods.dsgrl import DSGRLMethod
 from dsgrl.train.diagnostics import measure_health, spectrum_slope
 from dsgrl.train.links import HeldOutLinks
 from dsgrl.typing import LossTerms
 from samples import LEVELS, make_data, make_graphs
+from studies.signals import Signals, predictability
 
 
 class Given(Method):
@@ -97,11 +96,14 @@ def test_signals__a_type_without_nodes_is_passed_over() -> None:
 
 def test_augmented__spectrum_of_what_the_augmenters_make() -> None:
     graph = as_graph(make_data("node"))
-    parameters = DSGRL(
-        augment="feature", augment_channels=12, out_channels=4
-    ).get_params(deep=False)
+    settings = {
+        "augment": "feature",
+        "views__augment_channels": 12,
+        "out_channels": 4,
+    }
+    spec = Spec.of(graph)
     torch.manual_seed(0)
-    method = build_dsgrl(parameters, graph.num_features)
+    method = DSGRLMethod.build(configure("dsgrl", settings).resolved(spec), spec)
     spread = Signals(graph, None).measure(method)
     assert method.features is not None
     with torch.no_grad():
