@@ -118,7 +118,7 @@ def test_files__types_tell_equal_ids_apart(tmp_path: Path) -> None:
     result = evaluate_files(path, labels, num_splits=2)
     assert (result.num_rows, result.left_out) == (120, 120)
     without = write_table(tmp_path / "x.csv", {"id": range(120), "label": Y})
-    with pytest.raises(InputError, match=r"id '0' stands 2 times.*a column 'type'"):
+    with pytest.raises(InputError, match=r"id '0' appears 2 times.*a column 'type'"):
         evaluate_files(path, without)
 
 
@@ -189,7 +189,7 @@ def test_files__options_reach_the_protocol(embeddings: Path, tmp_path: Path) -> 
         ({"label": NAMES}, "no column 'id'"),
         ({"id": IDS, "label": ["ape"] * 120}, "1 class in 120 labelled rows"),
         ({"id": IDS, "label": [""] * 120}, "0 class in 0 labelled rows"),
-        ({"id": [*IDS, IDS[0]], "label": [*NAMES, "ape"]}, "'n000' stands 2 times"),
+        ({"id": [*IDS, IDS[0]], "label": [*NAMES, "ape"]}, "'n000' appears 2 times"),
         ({"id": ["", *IDS[1:]], "label": NAMES}, "row 1 has no id"),
     ],
 )
@@ -214,7 +214,7 @@ WIDTHS = [[1.0] * (3 + i % 2) for i in range(120)]
         ({"id": IDS, "embedding": Z.tolist()}, "no column 'label'"),
         ({"id": IDS, "label": Y, "e": BROKEN.tolist()}, "1 embeddings .* row 4"),
         ({"id": IDS, "label": Y, "a": [None, *range(119)]}, "1 embeddings .* row 1"),
-        ({"id": ["n"] * 120, "label": Y, "a": Z[:, 0]}, "'n' stands 120 times"),
+        ({"id": ["n"] * 120, "label": Y, "a": Z[:, 0]}, "'n' appears 120 times"),
         ({"id": IDS, "label": Y, "name": NAMES}, "'name' holds string"),
         ({"id": IDS, "label": Y, "e": WIDTHS}, "of 2 lengths"),
         ({"id": IDS, "label": Y}, "expected one list column or numeric columns"),

@@ -93,7 +93,7 @@ def test_fit__rows_all_alike_give_the_shares_of_the_classes() -> None:
     np.testing.assert_allclose(own, [[0.75, 0.15, 0.1]] * 2, atol=1e-4)
 
 
-def test_fit__a_label_never_there_is_never_foretold() -> None:
+def test_fit__an_absent_label_is_never_predicted() -> None:
     x = uneven(60, 5)
     y = np.stack([np.zeros(60, int), np.arange(60) % 2], axis=1)
     assert predict(x, y, x, 1.0, 2)[:, 0].max() < 0.05

@@ -5,7 +5,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from dsgrl.evaluation.metrics import METRICS, accuracy, macro_f1, micro_f1, roc_auc
 from dsgrl.typing import InputError
 
-# Classes foretold: 0 0 1 1 2.
+# Predicted classes: 0 0 1 1 2.
 CHANCES = np.array(
     [
         [0.8, 0.1, 0.1],
@@ -23,8 +23,8 @@ def test_accuracy__hand_computed() -> None:
 
 
 def test_f1__hand_computed() -> None:
-    # Class 0: 1 hit, 2 foretold, 2 there: 2 / 4. Class 1: 2 hits, 2 foretold, 3 there:
-    # 4 / 5. Class 2: foretold once, never there: 0.
+    # Class 0: 1 hit, 2 predicted, 2 actual: 2 / 4. Class 1: 2 hits, 2 predicted,
+    # 3 actual: 4 / 5. Class 2: predicted once, never actual: 0.
     assert macro_f1(CHANCES, Y) == pytest.approx(100 * (0.5 + 0.8 + 0) / 3)
     assert micro_f1(CHANCES, Y) == pytest.approx(60)
 
@@ -32,7 +32,7 @@ def test_f1__hand_computed() -> None:
 def test_f1__hand_computed_for_several_labels() -> None:
     y = np.array([[1, 1, 0], [0, 1, 0]])
     chances = np.array([[0.9, 0.2, 0.6], [0.1, 0.8, 0.3]])
-    # Foretold: first and third; second. Hits 2, foretold 3, there 3.
+    # Predicted: first and third; second. Hits 2, predicted 3, actual 3.
     assert micro_f1(chances, y) == pytest.approx(100 * 4 / 6)
     # Labels: 2 / 2, 2 / 3, 0 / 1.
     assert macro_f1(chances, y) == pytest.approx(100 * (1 + 2 / 3 + 0) / 3)

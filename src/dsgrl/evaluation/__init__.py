@@ -1,7 +1,7 @@
-"""Honest scores: sees arrays, imports no method.
+"""Evaluation of embeddings given as arrays; imports no method.
 
 Splits are seeded and disjoint, everything is chosen on validation rows, and test
-rows are looked at once.
+rows are scored once.
 """
 
 from dsgrl.evaluation.manifest import load_manifest, manifest_hash, save_manifest

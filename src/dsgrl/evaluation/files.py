@@ -1,4 +1,4 @@
-"""Scores of embeddings in a file, ours or anyone's, with labels joined by id."""
+"""Scores of embeddings in a file from any tool, with labels joined by id."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from dsgrl.typing import FloatArray, InputError, IntArray, Score
 
 @dataclass(frozen=True, slots=True)
 class FileScore:
-    """A score, and what of the files it speaks of.
+    """A score, and the rows and columns it was computed from.
 
     Attributes:
         score: of the embeddings.
@@ -62,14 +62,14 @@ def evaluate_files(
 ) -> FileScore:
     """Score the embeddings in a file.
 
-    Rows are put in the order of their ids first: in what order the files list them
-    changes no split and no score.
+    Rows are sorted by id first: the row order of the files changes no split and no
+    score.
 
     Args:
         embeddings: parquet, csv or tsv with one list column or numeric columns, and
             optionally `id`, `type` and `label`; npz with one matrix, and optionally
-            `ids`, `type` and `label`; or npy. Without ids, rows go by their number,
-            counted from 0.
+            `ids`, `type` and `label`; or npy. Without ids, a row's id is its
+            number, counted from 0.
         labels: csv, tsv or parquet with columns `id` and `label` (and `type`, where
             several types of nodes share ids); or npy, one entry per row of the
             embeddings, or 0 and 1 per row and label. If not given, the labels in the
@@ -178,7 +178,7 @@ def _refuse_duplicates(path: Path, keys: pa.Array) -> None:
     if len(repeated):
         first = repeated[0]
         raise InputError(
-            f"{path}: id '{_show(first['values'])}' stands {first['counts']} times, "
+            f"{path}: id '{_show(first['values'])}' appears {first['counts']} times, "
             f"expected each id once (ids of several types of nodes: a column 'type' in "
             f"both files)"
         )

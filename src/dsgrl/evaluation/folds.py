@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from dsgrl.typing import InputError, IntArray, Split
 
 NUM_FOLDS = 10
-# Share of a fold's other graphs to choose by, as in the public folds.
+# Share of validation rows outside the test fold, as in the public folds.
 INNER_VALIDATION = 0.1
 # Dataset's name: folder and name in the public collection.
 PUBLIC = {
@@ -79,7 +79,7 @@ def read_folds(path: Path) -> list[Split]:
 def stratified_folds(y: IntArray, *, random_state: int = 0) -> list[Split]:
     """Draw ten folds that keep the shares of the classes.
 
-    Each is the test fold once; a tenth of the other rows is there to choose by.
+    Each is the test fold once; a tenth of the other rows are validation rows.
 
     Args:
         y: class of every row [N].

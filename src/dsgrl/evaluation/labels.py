@@ -1,4 +1,4 @@
-"""Labels of any kind become class numbers, or a table of yes and no."""
+"""Encodes labels of any type as class numbers or as a table of 0 and 1."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from dsgrl.typing import InputError, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What a probe is to foretell.
+    """Labels that a probe predicts.
 
     Attributes:
         values: class of every row [N]; or, with several labels a row, 0 and 1 for
@@ -58,8 +58,8 @@ def encode_labels(y: npt.ArrayLike) -> Targets:
         ) from error
     if len(names) < 2:
         raise InputError(
-            f"{len(names)} class in {len(labels)} labels, expected two or more: there "
-            f"is nothing to tell apart"
+            f"{len(names)} class in {len(labels)} labels, expected two or more: a "
+            f"probe needs classes to distinguish"
         )
     return Targets(values, known, len(names))
 

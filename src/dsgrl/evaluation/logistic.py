@@ -1,14 +1,14 @@
-"""Penalised logistic regression, made for fitting many of them to the same rows.
+"""Penalised logistic regression, fast for many fits to the same rows.
 
 The fit minimises, over weights W and intercepts b,
 
     mean over rows of the negative log-likelihood + |W|^2 / (2 * strength * rows),
 
-scikit-learn's `LogisticRegression(C=strength)`, and finds the same optimum. It gets
-there sooner in two steps. Rows are written in the principal axes of the training rows,
+scikit-learn's `LogisticRegression(C=strength)`, and finds the same optimum. It
+is faster for two reasons. Rows are written in the principal axes of the training rows,
 which changes no prediction (the penalty does not see a rotation) and shows the
 curvature along every axis; columns are then rescaled by that curvature, so L-BFGS
-meets a well-conditioned problem. And each strength starts from the last one's weights.
+solves a well-conditioned problem. Each strength starts from the weights of the last.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from dsgrl.typing import FloatArray, IntArray
 
 # Axes of less variance than this, of the largest, are float32's rounding.
 LEAST_VARIANCE = 1e-7
-# Keeps a class that is never in doubt from a scale without bounds.
+# Bounds the scale of a class that is predicted with certainty.
 LEAST_CURVATURE = 1e-4
 MAX_STEPS = 500
 
@@ -49,7 +49,7 @@ class PrincipalAxes:
 
         Args:
             train: the rows.
-            basis: orthonormal axes that span the rows [D, R], if they are at hand.
+            basis: orthonormal axes that span the rows [D, R], if already computed.
         """
         mean: FloatArray = train.mean(axis=0)
         centered: FloatArray = train - mean
@@ -59,7 +59,7 @@ class PrincipalAxes:
         if num_rows >= num_columns:
             _, axes = large_eigenvalues(centered.T @ centered)
             return cls(centered @ axes, mean, (axes,))
-        # The axes are then divided by their deviations: float32 would not do.
+        # float64: the axes are divided by their deviations below.
         exact = centered.astype(np.float64)
         variance, rows = large_eigenvalues(exact @ exact.T)
         deviation = np.sqrt(variance)
@@ -79,7 +79,7 @@ def large_eigenvalues(
     gram: npt.NDArray[Any],
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Eigenvalues above `LEAST_VARIANCE` of the largest, and their vectors [R, K]."""
-    # By SciPy: sooner than by NumPy; this is a large part of a small set's probe.
+    # SciPy is faster than NumPy here, a large part of the time on small sets.
     values, vectors = eigh(gram, driver="evd", check_finite=False)
     kept = values > LEAST_VARIANCE * values[-1]
     return values[kept], vectors[:, kept]
@@ -87,14 +87,14 @@ def large_eigenvalues(
 
 @dataclass(frozen=True, slots=True)
 class LogisticProblem:
-    """Rows and what they belong to.
+    """Rows and their classes or labels.
 
     Attributes:
         x: coordinates of the training rows in their principal axes [M, R].
-        x_by_axis: the same, axis by axis [R, M]: each product has its quicker layout.
+        x_by_axis: the same, axis by axis [R, M]: each product uses its faster layout.
         y: 0 and 1 [K, M]: one row per class or label; two classes need one row.
         exclusive: whether exactly one row of `y` holds (softmax); else every row is
-            a question of its own, answered in the same pass.
+            a binary problem of its own, solved in the same pass.
     """
 
     x: FloatArray
@@ -147,7 +147,7 @@ class LogisticProblem:
         return solution
 
     def _uninformed(self) -> FloatArray:
-        """Weights that know how frequent the classes are, and no more."""
+        """Weights that predict the class frequencies for every row."""
         half_a_row = 0.5 / self.y.shape[1]
         share = self.y.mean(axis=1).clip(half_a_row, 1 - half_a_row)
         weights = np.zeros((len(self.y), self.x.shape[1] + 1), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Which rows were used, on record: a file anyone can read, and a short hash."""
+"""A record of the rows of each split: a JSON file and a short hash."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from dsgrl.typing import InputError, Split
 
 
 def manifest_hash(splits: Sequence[Split], protocol: str) -> str:
-    """Return twelve hex digits that stand for these row numbers and this protocol.
+    """Return a hash of the row numbers and the protocol, twelve hex digits.
 
     The same on every machine: row numbers are put in order and hashed as
     little-endian 64-bit integers.
@@ -26,7 +26,7 @@ def manifest_hash(splits: Sequence[Split], protocol: str) -> str:
 
 def save_manifest(path: Path, splits: Sequence[Split], protocol: str = "given") -> str:
     """Write the splits as JSON; return their hash."""
-    # The room of graphs loads torch, which a score does not need.
+    # This import loads torch, which a score does not need.
     from dsgrl.io.atomic import atomic_write
 
     name = manifest_hash(splits, protocol)

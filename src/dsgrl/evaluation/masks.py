@@ -12,7 +12,7 @@ Masks = Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]
 
 
 def mask_splits(masks: Sequence[npt.NDArray[np.bool_]]) -> list[Split]:
-    """Turn three masks, each [N] or [N, S], into splits; one mask may serve all."""
+    """Turn three masks, each [N] or [N, S], into splits; [N] serves every split."""
     count = max(mask.shape[1] if mask.ndim == 2 else 1 for mask in masks)
     columns = [mask[:, None] if mask.ndim == 1 else mask for mask in masks]
     if any(mask.shape[1] not in (1, count) for mask in columns):

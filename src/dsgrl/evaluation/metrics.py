@@ -1,4 +1,4 @@
-"""What a prediction is worth, in percent.
+"""Metrics of predictions, in percent.
 
 Every metric takes the probabilities a probe gives to the classes [M, C], and the true
 classes [M] or, with several labels a row, the true table of 0 and 1 [M, C].
@@ -25,30 +25,30 @@ def predict(probability: Probabilities, *, is_multi_label: bool) -> IntArray:
 
 
 def accuracy(probability: Probabilities, y: IntArray) -> float:
-    """Share of rows foretold rightly, with all of their labels."""
-    right = predict(probability, is_multi_label=y.ndim == 2) == y
-    return 100 * float(np.mean(right if y.ndim == 1 else right.all(axis=1)))
+    """Share of correctly predicted rows; all labels of a row must be correct."""
+    correct = predict(probability, is_multi_label=y.ndim == 2) == y
+    return 100 * float(np.mean(correct if y.ndim == 1 else correct.all(axis=1)))
 
 
 def macro_f1(probability: Probabilities, y: IntArray) -> float:
-    """F1 per class, averaged over the classes that are there or were foretold."""
-    hits, foretold, there = _count(probability, y)
-    counted = foretold + there > 0
-    scores = 2 * hits[counted] / (foretold + there)[counted]
+    """F1 per class, averaged over the classes that occur or are predicted."""
+    hits, predicted, actual = _count(probability, y)
+    counted = predicted + actual > 0
+    scores = 2 * hits[counted] / (predicted + actual)[counted]
     return 100 * float(scores.mean()) if counted.any() else 0.0
 
 
 def micro_f1(probability: Probabilities, y: IntArray) -> float:
     """F1 over all decisions; for one label a row this is the accuracy."""
-    hits, foretold, there = (counts.sum() for counts in _count(probability, y))
-    return 100 * float(2 * hits / max(foretold + there, 1))
+    hits, predicted, actual = (counts.sum() for counts in _count(probability, y))
+    return 100 * float(2 * hits / max(predicted + actual, 1))
 
 
 def roc_auc(probability: Probabilities, y: IntArray) -> float:
     """Area under the ROC curve; several classes: one against the rest, averaged.
 
-    Classes of which these rows have none, or nothing else, have no such area and are
-    left out of the average.
+    The area is undefined for a class that none or all of the rows belong to; such
+    classes are left out of the average.
     """
     truth = _one_hot(y, probability.shape[1])
     columns = range(truth.shape[1])
@@ -77,7 +77,7 @@ METRICS: dict[str, Callable[[Probabilities, IntArray], float]] = {
 def _count(
     probability: Probabilities, y: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Per class: rows foretold rightly, rows foretold, rows there [C]."""
+    """Per class: correctly predicted rows, predicted rows, actual rows [C]."""
     decided = predict(probability, is_multi_label=y.ndim == 2)
     if y.ndim == 2:
         return (decided * y).sum(axis=0), decided.sum(axis=0), y.sum(axis=0)

@@ -15,13 +15,13 @@ def neighbor_votes(
 ) -> dict[int, npt.NDArray[np.float64]]:
     """Share of votes for every class, by number of neighbours.
 
-    Equal votes are decided by the nearer neighbours.
+    Ties are broken by the nearer neighbours.
 
     Args:
         train: training rows [M, D].
         table: 0 and 1 per training row and class [M, C].
-        rows: rows to judge [Q, D].
-        sizes: numbers of neighbours; those beyond the training rows count all.
+        rows: rows to classify [Q, D].
+        sizes: numbers of neighbours; a size above M counts all training rows.
 
     Returns:
         {size: votes [Q, C]}
@@ -34,7 +34,7 @@ def neighbor_votes(
     votes = {}
     for rank, size in enumerate(range(1, max(sizes) + 1)):
         if rank < nearest.shape[1]:
-            # The sum of what a nearer row has more stays below one vote.
+            # The extra weights of nearer rows add up to less than one vote.
             weight = 1 + TIE_BREAK / (rank + 2)
             total += weight * table[nearest[:, rank]]
             weights += weight

@@ -1,10 +1,10 @@
-"""How good an embedding is: a simple classifier on top of it, honestly chosen.
+"""Probes: simple classifiers that measure how good an embedding is.
 
 A probe tries every scaling with every strength (or number of neighbours), keeps the
-one with the best score on validation rows and looks at test rows once, with that one.
-The chosen classifier is not fitted again on training and validation rows together:
-the validation score then speaks of the very classifier that is judged, for nodes and
-for graphs alike.
+one with the best score on the validation rows and scores the test rows once.
+The chosen classifier is not refitted on training and validation rows together: the
+validation score and the test score belong to the same classifier, for nodes and for
+graphs.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from dsgrl.evaluation.shared import SharedAxes
 from dsgrl.typing import FloatArray, IntArray, Split
 
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
-# A rough fit ranks the candidates; the chosen one is finished.
+# Candidates are ranked by a rough fit; the best one is then fitted precisely.
 ROUGH, FINE = 1e-5, 1e-6
 # Beyond this many training rows, candidates are compared on a sample of them.
 MOST_ROWS_TO_CHOOSE = 20_000
@@ -31,7 +31,7 @@ Predictor = Callable[[FloatArray], npt.NDArray[np.float64]]
 
 
 class ProbeResult(NamedTuple):
-    """What one split says of an embedding.
+    """Scores of an embedding on one split.
 
     Attributes:
         test: score on the test rows, in percent.
@@ -63,10 +63,10 @@ def logistic_probe(
 
     Args:
         z: embeddings [N, D].
-        targets: what to foretell.
-        split: rows to fit, choose and judge by.
+        targets: labels to predict.
+        split: training, validation and test rows.
         metric: one of `METRICS`.
-        shared: axes of `z`, if they are at hand: a result as good, sooner.
+        shared: precomputed axes of `z`: faster, and equally accurate.
     """
     score = METRICS[metric]
     val_y = targets.values[split.val]
@@ -78,7 +78,7 @@ def logistic_probe(
         val_rows = fit.scaling(z[split.val])
         weights = None
         for strength in STRENGTHS:
-            # Fewer rows, as much penalty a row.
+            # The penalty per row stays the same on a sample.
             weights = fit.problem.solve(strength / share, weights, ROUGH)
             reached = score(fit.predictor(weights)(val_rows), val_y)
             if best is None or reached > best.validation:
@@ -101,12 +101,12 @@ def logistic_probe(
 def neighbor_probe(
     z: FloatArray, targets: Targets, split: Split, metric: str
 ) -> ProbeResult:
-    """Let the nearest training rows vote; how many is chosen on validation rows.
+    """Let the k nearest training rows vote; k is chosen on the validation rows.
 
     Args:
         z: embeddings [N, D].
-        targets: what to foretell.
-        split: rows to vote, choose and judge by.
+        targets: labels to predict.
+        split: training, validation and test rows.
         metric: one of `METRICS`.
     """
     score = METRICS[metric]
@@ -139,7 +139,7 @@ PROBES = {"logistic": logistic_probe, "knn": neighbor_probe}
 
 
 class _Fit(NamedTuple):
-    """Training rows, scaled and written in their principal axes."""
+    """Training rows, scaled and in the coordinates of their principal axes."""
 
     scaling: Scaling
     axes: PrincipalAxes

@@ -1,4 +1,4 @@
-"""From an embedding and labels to a score, under a protocol of the field."""
+"""Scores an embedding with labels, under a standard protocol."""
 
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -34,7 +34,7 @@ def evaluate(
         z: embeddings [N, D].
         y: class of every row [N], any kind of labels; rows without one (None, NaN or
             a negative number) are left out. Several labels a row: 0 and 1 [N, C].
-        splits: rows to fit, choose and judge by, where the protocol needs more than
+        splits: training, validation and test rows, where the protocol needs more than
             labels (`protocol_splits` draws them).
         protocol: how to split (see `protocol_splits`), "5/15/80" if not given; beside
             `splits`, their name.
@@ -73,7 +73,7 @@ def evaluate(
         splits = checked_splits(splits[:num_splits], targets)
     metric = metric or _default_metric(targets, protocol)
     _require("metric", metric, METRICS)
-    # Such small products lose an order of magnitude to waiting threads.
+    # Such small matrix products are ten times slower with several threads.
     with threadpool_limits(1):
         judge = PROBES[probe]
         if judge is logistic_probe and are_worth_sharing(rows.shape[1], splits):

@@ -1,4 +1,4 @@
-"""How an embedding is put to scale before a probe sees it.
+"""Scaling of an embedding before a probe is fitted.
 
 Which of the scalings a probe uses is chosen on validation rows; means and deviations
 are those of the training rows.
@@ -15,7 +15,7 @@ SCALINGS = ("standard", "unit", "standard-unit")
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Columns standardised, rows of unit length, or first the one, then the other.
+    """Standardised columns, rows of unit length, or both in this order.
 
     Attributes:
         name: one of `SCALINGS`.
@@ -31,7 +31,7 @@ class Scaling:
     def of(cls, name: str, train: FloatArray) -> "Scaling":
         """Take means and deviations of the training rows [M, D]."""
         deviation = train.std(axis=0)
-        # A column constant on the training rows says nothing: leave it at its scale.
+        # A column that is constant on the training rows keeps its scale.
         deviation[deviation <= 1e-6] = 1.0
         return cls(name, train.mean(axis=0), deviation)
 

@@ -1,9 +1,9 @@
-"""Principal axes of all rows of an embedding, found once and used by every split.
+"""Principal axes of all rows of an embedding, computed once and used by every split.
 
 Splits of one embedding differ little in their axes, and a probe needs axes only to see
-the curvature along each: those of all rows do as well as those of its training rows,
-and labels have no part in either. What must be exact is that they are orthonormal,
-which leaves the penalty as it is, and that they span the rows.
+the curvature along each: the axes of all rows serve as well as those of its
+training rows, and neither depends on labels. The axes must be exactly orthonormal,
+which leaves the penalty unchanged, and must span the rows.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from dsgrl.evaluation.logistic import large_eigenvalues
 from dsgrl.evaluation.scaling import SCALINGS, Scaling
 from dsgrl.typing import FloatArray, Split
 
-# More axes for its rows, and a split is better served by its own.
+# With more axes per training row than this, a split computes its own axes.
 MOST_AXES = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class SharedAxes:
-    """Axes of all rows, scaled each way that a probe tries.
+    """Axes of all rows, for each scaling that a probe tries.
 
     Attributes:
         by_scaling: name of the scaling -> the axes [D, R], the largest first, and the
@@ -51,19 +51,19 @@ class SharedAxes:
             num_rows: training rows of the split.
 
         Returns:
-            None if these are too few for so many axes.
+            None if there are too few training rows for the number of axes.
         """
         axes, deviation = self.by_scaling[scaling.name]
         if axes.shape[1] > MOST_AXES * num_rows:
             return None
         if scaling.name == "unit":
             return axes
-        # Columns divided by other numbers: axes that are a little askew.
-        askew = axes * (deviation / scaling.deviation)[:, None]
-        turned: FloatArray = qr(askew, mode="economic", check_finite=False)[0]
+        # Other column deviations: the rescaled axes are no longer quite orthogonal.
+        rescaled = axes * (deviation / scaling.deviation)[:, None]
+        turned: FloatArray = qr(rescaled, mode="economic", check_finite=False)[0]
         return turned
 
 
 def are_worth_sharing(num_columns: int, splits: Sequence[Split]) -> bool:
-    """Whether splits would else look at all columns, one after the other."""
+    """Whether several splits would each compute the axes of all columns."""
     return len(splits) > 1 and all(num_columns <= len(part.train) for part in splits)

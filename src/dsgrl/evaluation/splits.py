@@ -1,4 +1,4 @@
-"""Which rows fit, choose and judge: seeded, disjoint, stratified."""
+"""Training, validation and test rows: seeded, disjoint, stratified."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ PROTOCOLS = (
     "imdb-80",
 )
 NUM_SPLITS = 10
-# The field draws more of these.
+# Published results use more splits of this protocol.
 NUM_SPLITS_OF = {"10/10/80": 20}
 
 
@@ -45,23 +45,23 @@ def protocol_splits(
     =============  ==================================================================
     protocol       splits
     =============  ==================================================================
-    5/15/80        ten stratified draws: percent to fit, choose and judge by (any
-                   three numbers that make 100)
+    5/15/80        ten stratified draws: percent of training, validation and test
+                   rows (any three numbers that add up to 100)
     10/10/80       twenty of them
-    balanced       ten draws: 5 % to fit, the same number of every class; 15 % to
-                   choose by, drawn at random; the others judge
+    balanced       ten draws: 5 % training rows, equally many of every class; 15 %
+                   validation rows, drawn at random; the rest are test rows
     public         the data's own, from `masks`
     folds          the ten public folds of `dataset`; ten seeded stratified ones for
                    other sets
     imdb-20 ... 80  ten stratified draws among the test rows of `masks`: that percent
-                   fit, the others judge; the data's validation rows choose
+                   for training, the rest for testing; the data's validation rows
     =============  ==================================================================
 
     Args:
         protocol: one of the above.
         y: labels as in `evaluate`; rows without one are in no split.
         num_splits: how many; if not given, as the table says.
-        random_state: same number, same splits.
+        random_state: seed of the splits.
         masks: of the data's training, validation and test rows, as a tuple or by
             name (`train_mask`, `val_mask`, `test_mask`), each [N] or [N, splits].
         dataset: name of the set of graphs.
@@ -114,7 +114,7 @@ def _shares(protocol: str) -> tuple[float, float]:
     if sum(percent) != 100 or min(percent) == 0:
         raise InputError(
             f"unknown protocol '{protocol}', expected {', '.join(PROTOCOLS)}, or three "
-            f"numbers a/b/c that make 100"
+            f"numbers a/b/c that add up to 100"
         )
     return percent[0] / 100, percent[1] / 100
 
@@ -129,14 +129,14 @@ def stratified_splits(
 ) -> list[Split]:
     """Draw splits that keep the shares of the classes; all other rows are test rows.
 
-    Every class has at least one row to fit on, however small its share.
+    Every class has at least one training row, even if its share is small.
 
     Args:
         y: class of every row [N].
         num_splits: how many to draw.
-        train: share of the rows to fit on.
-        val: share of the rows to choose by.
-        random_state: same number, same splits.
+        train: share of training rows.
+        val: share of validation rows.
+        random_state: seed of the splits.
     """
     num_classes = _refuse_few(y, least=3)
     num_train, num_val = (
@@ -157,8 +157,9 @@ def stratified_splits(
             splits.append(Split(*(np.sort(part) for part in parts)))
     except ValueError as error:
         raise InputError(
-            f"cannot split {len(y)} labels into {num_train} to fit, {num_val} to "
-            f"choose and others to judge by: a class has too few rows ({error})"
+            f"cannot split {len(y)} labels into {num_train} for training, "
+            f"{num_val} for validation and the rest for testing: a class has too few "
+            f"rows ({error})"
         ) from error
     return splits
 
@@ -166,7 +167,7 @@ def stratified_splits(
 def shuffled_splits(
     y: IntArray, *, num_splits: int, train: float, val: float, random_state: int = 0
 ) -> list[Split]:
-    """Draw splits at random: rows of several labels have no classes to keep shares of.
+    """Draw splits at random, not stratified: for rows with several labels.
 
     Arguments as those of `stratified_splits`.
     """
@@ -187,7 +188,7 @@ def balanced_splits(
     val: float = 0.15,
     random_state: int = 0,
 ) -> list[Split]:
-    """Draw as many training rows of every class, as the paper's authors do.
+    """Draw the same number of training rows per class, as the paper's authors do.
 
     The share of training rows is divided equally among the classes (a class with too
     few rows keeps two of them back); validation rows are drawn at random from the
@@ -216,18 +217,18 @@ def part_of_test_splits(
     num_splits: int = NUM_SPLITS,
     random_state: int = 0,
 ) -> list[Split]:
-    """Fit on a part of the test rows and judge by the others (MAGNN's protocol).
+    """Train on a part of the test rows and test on the others (MAGNN's protocol).
 
-    The data's training rows take no part. Its validation rows choose, so that nothing
-    is chosen by rows that are judged.
+    The data's training rows are not used. Its validation rows are kept, so that no
+    choice depends on test rows.
 
     Args:
         y: class of every row [N].
         val: the data's validation rows.
         test: the data's test rows.
-        share: of the test rows to fit on.
+        share: share of the test rows to train on.
         num_splits: how many to draw.
-        random_state: same number, same splits.
+        random_state: seed of the splits.
     """
     _refuse_few(y[test], least=2)
     drawn = StratifiedShuffleSplit(
@@ -240,7 +241,7 @@ def part_of_test_splits(
 
 
 def checked_splits(splits: Sequence[Split], targets: Targets) -> list[Split]:
-    """Leave rows without a label out of the splits; refuse what is not honest.
+    """Leave rows without a label out of the splits; refuse invalid splits.
 
     Raises:
         InputError: if parts of a split overlap, are empty or name other rows, or if
@@ -259,14 +260,14 @@ def checked_splits(splits: Sequence[Split], targets: Targets) -> list[Split]:
         if len(np.unique(named)) != len(named):
             raise InputError(
                 f"split {number} has rows in two of its parts, or twice, expected "
-                f"disjoint rows to fit, choose and judge by"
+                f"disjoint training, validation and test rows"
             )
         parts = [part[targets.known[part]] for part in parts]
         if not all(len(part) for part in parts):
             sizes = "/".join(str(len(part)) for part in parts)
             raise InputError(
-                f"split {number} has {sizes} labelled rows to fit, choose and judge "
-                f"by, expected some of each"
+                f"split {number} has {sizes} labelled training, validation and "
+                f"test rows, expected some of each"
             )
         if not targets.is_multi_label and len(np.unique(targets.values[parts[0]])) < 2:
             raise InputError(f"split {number} has training rows of one class only")
@@ -308,7 +309,7 @@ def _refuse_few(y: IntArray, least: int) -> int:
 def _with_every_class(
     y: IntArray, fit: IntArray, rest: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Move one row of each class that was not drawn (rows are in random order)."""
+    """Move one row of each missing class to the training rows (random order)."""
     missing = np.setdiff1d(y, y[fit])
     moved = np.array([rest[y[rest] == value][0] for value in missing], dtype=np.int64)
     return np.append(fit, moved), rest[~np.isin(rest, moved)]
