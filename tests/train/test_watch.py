@@ -78,7 +78,7 @@ def test_watch__patience_counts_from_what_training_would_keep() -> None:
 STOPS: dict[str, tuple[list[float], int | None]] = {
     "after a best epoch": ([0.6, 0.9, 0.8, 0.7, 0.6, 0.5], 40),
     "on a plain": ([0.6, 0.9, 0.89, 0.9, 0.91, 0.9], 40),
-    # Once the lowest point is out of sight, nothing is coming any more.
+    # Once the lowest point is more than `patience` epochs back, training stops.
     "after a low that leads nowhere": ([0.6, 0.9, 0.6, 0.7, 0.8, 0.8, 0.8, 0.8], 60),
     "not on the way up": ([0.9, 0.85, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9], None),
 }

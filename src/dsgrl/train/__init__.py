@@ -1,7 +1,7 @@
-"""One fit and one loop for every method, and what it watches.
+"""The fit and the training loop shared by all methods.
 
 Seeds are set in one function, collapse is measured every epoch, and `epochs="auto"`
-stops by held-out links: no label is ever looked at.
+stops by held-out links: labels are never used.
 """
 
 from dsgrl.train.fit import Labels, begin, fit, fit_graph

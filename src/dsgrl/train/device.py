@@ -1,4 +1,4 @@
-"""Where to train."""
+"""Choice of the device to train on."""
 
 import torch
 
@@ -6,7 +6,7 @@ from dsgrl.typing import InputError
 
 
 def pick_device(device: str) -> torch.device:
-    """Return the device of a name; "auto" is a GPU if there is one.
+    """Return the named device; "auto" is a GPU if available, else the CPU.
 
     Raises:
         InputError: if this machine has no such device.
@@ -29,7 +29,7 @@ def pick_device(device: str) -> torch.device:
 
 
 def _count(device: torch.device) -> str:
-    """Say how many devices of this kind there are."""
+    """Describe how many devices of this kind are available."""
     kind = "CUDA" if device.type == "cuda" else f"usable {device.type!r}"
     count = torch.cuda.device_count() if device.type == "cuda" else 0
     return f"{count or 'no'} {kind} device{'s' if count > 1 else ''}"

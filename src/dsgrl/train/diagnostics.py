@@ -1,4 +1,4 @@
-"""What tells a collapsed embedding from a healthy one, and when noise spreads in it."""
+"""Measures that distinguish a collapsed or noisy embedding from a healthy one."""
 
 import torch
 from torch import Tensor
@@ -14,8 +14,8 @@ def measure_health(z: Tensor) -> dict[str, float]:
 
     Returns:
         `effective_rank`: exp of the entropy of the covariance's eigenvalues, from 1
-        (all on a line) to D (all directions alike); `deviation`: mean over the
-        columns of their standard deviation; `deviation_min`: the smallest of them.
+        (all rows on a line) to D (equal variance in all directions); `deviation`: mean
+        of the columns' standard deviations; `deviation_min`: the smallest of them.
     """
     moments = _moments(z)
     deviation = moments.diagonal().sqrt()
@@ -38,8 +38,8 @@ def spectrum_slope(z: Tensor) -> float:
     """How fast the eigenvalues of the covariance fall, from the 1st to the D/2-th.
 
     Minus the slope of their logarithms over the logarithm of their rank. It rises while
-    the embedding gathers what the graph says in a few directions, and falls once the
-    regulariser spreads noise over the others.
+    the embedding concentrates the graph's structure in a few directions, and falls once
+    the regulariser spreads noise over the others.
     """
     values = torch.linalg.eigvalsh(_moments(z)).flip(0)
     values = values[: max(values.numel() // 2, 2)]

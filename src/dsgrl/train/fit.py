@@ -1,4 +1,4 @@
-"""The one fit: from data and parameters to a `Fitted`. Nothing else fits a model."""
+"""The fit of every method: from data and parameters to a `Fitted`."""
 
 import logging
 import secrets
@@ -49,7 +49,7 @@ class Begun:
         name: of the method in `METHODS`.
         training: the loop and its state, with the method and the training graph.
         graph: the whole graph, hidden links included.
-        preparation: what is known of the input.
+        preparation: scaling and columns of the input.
         given: the parameters as they were given.
         config: the parameters with every "auto" replaced.
         seed: of the random numbers.
@@ -99,10 +99,10 @@ def begin(
         config: its parameters, a `Config` of the method; the defaults if left out.
         labels: of the training rows, for a method that needs them.
         change: called with the method and its resolved parameters before training, to
-            put something else in the place of a part (studies).
+            replace a component (studies).
 
     Raises:
-        InputError: if the data or a parameter cannot work.
+        InputError: if the data or a parameter is invalid.
     """
     kind = METHODS[name]
     given = kind.Config() if config is None else config
@@ -156,7 +156,7 @@ def fit_graph(
         report: called with every epoch's row of the history.
 
     Raises:
-        InputError: if the data or a parameter cannot work.
+        InputError: if the data or a parameter is invalid.
         DivergenceError: if the loss is no longer finite.
     """
     with begin(name, data, config, labels=labels, change=change) as begun:
@@ -221,10 +221,10 @@ def _both(report: Report | None, show: Report | None) -> Report | None:
 
 
 def _note_unused_attributes(graph: Graph, method: Method) -> None:
-    """Say so if the edges have attributes that have no effect."""
+    """Warn if the edges have attributes that have no effect."""
     given = any(part.attr is not None for part, _, _ in graph.adjacency.parts())
     if given and not method.uses_edge_attr:
         logger.warning(
-            "edge_attr is ignored: this encoder takes weights (edge_weight) only; one "
-            "of your own may take edge_attr, unless there are several node types"
+            "edge_attr is ignored: this encoder uses edge_weight only; a custom "
+            "encoder may use edge_attr, unless there are several node types"
         )

@@ -1,4 +1,4 @@
-"""A trained method and all that made it: embeds, predicts, is saved and loaded."""
+"""A trained method with its parameters: embeds, predicts, saves and loads."""
 
 import hashlib
 import importlib.metadata
@@ -23,16 +23,16 @@ Embeddings = FloatArray | dict[str, FloatArray]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fitted:
-    """A trained method and all that made it.
+    """A trained method, with the parameters and the seed it was trained with.
 
     Attributes:
         name: of the method in `METHODS`.
         method: the trained module, in evaluation mode.
-        preparation: what is known of the input.
+        preparation: scaling and columns of the input.
         given: the parameters as they were given.
         config: the parameters with every "auto" replaced.
-        chosen: what "auto" stood for, by parameter.
-        seed: of the random numbers, also where none was given.
+        chosen: the values chosen for "auto", by parameter.
+        seed: seed of the random numbers, drawn if none was given.
         history: one row per epoch.
         epoch: the epoch that was kept.
         edge_hash: of the training graph, for a method that embeds no other.
@@ -51,7 +51,7 @@ class Fitted:
 
     @property
     def device(self) -> torch.device:
-        """Where the method is."""
+        """Device of the method."""
         tensors = [*self.method.parameters(), *self.method.buffers()]
         return tensors[0].device if tensors else torch.device("cpu")
 
@@ -59,7 +59,7 @@ class Fitted:
         """Check that data has the columns of training, and scale them.
 
         Raises:
-            InputError: if it has not, or the method cannot embed other data.
+            InputError: if columns differ, or the method cannot embed other data.
         """
         graph = self.preparation.apply(data)
         if not self.method.inductive and edge_hash(graph) != self.edge_hash:
@@ -123,7 +123,7 @@ class Fitted:
             path: the folder.
             encoder: a module like the one the model was trained with, if that was
                 the user's own.
-            device: where to run it, whatever it was trained on.
+            device: device to run on, independent of the device of training.
         """
         saved = load_model(path)
         try:
@@ -159,7 +159,7 @@ class Fitted:
 
 
 def edge_hash(graph: Graph) -> str:
-    """Return a short name for the edges of a graph."""
+    """Return a short hash of the edges of a graph."""
     digest = hashlib.sha256(str(graph.num_nodes).encode())
     for part, _, _ in graph.adjacency.parts():
         digest.update(part.edge_index.cpu().numpy().tobytes())
@@ -181,7 +181,7 @@ def _own_encoder(
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Name modules, which JSON cannot hold."""
+    """Replace modules by their names, since JSON cannot hold them."""
     return {
         name: f"module:{type(value).__name__}"
         if isinstance(value, nn.Module)

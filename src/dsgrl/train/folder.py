@@ -22,7 +22,7 @@ WEIGHTS, CONFIG, HISTORY, CARD = (
 
 
 class SavedModel(NamedTuple):
-    """What a model folder holds."""
+    """Contents of a model folder."""
 
     config: dict[str, Any]
     state: dict[str, Tensor]
@@ -30,7 +30,7 @@ class SavedModel(NamedTuple):
 
 
 def save_model(path: Path, model: SavedModel) -> None:
-    """Write a model folder; one that is there already is replaced when all is well.
+    """Write a model folder; an existing one is replaced once writing succeeds.
 
     Raises:
         InputError: if `path` holds something else, or cannot be written.
@@ -106,7 +106,7 @@ def load_model(path: Path) -> SavedModel:
 def split_state(
     state: dict[str, Tensor],
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Tell the scales of the columns from the weights of the method."""
+    """Separate the scales of the columns from the weights of the method."""
     named = {
         prefix: {
             key.removeprefix(prefix): value
@@ -125,7 +125,7 @@ def _read_history(path: Path) -> list[dict[str, float]]:
 
 
 def _plain(value: Any) -> Any:
-    """Turn a NumPy number into Python's own."""
+    """Turn a NumPy number into a Python number."""
     return value.item()
 
 
@@ -155,13 +155,13 @@ def _describe(config: dict[str, Any]) -> str:
         "z = model.transform(data)  # the same columns, seen or unseen",
         "```",
         "",
-        'A value behind "auto" is what it stood for.',
+        'The value after "auto" is the one that was chosen.',
         "",
         "| parameter | value |",
         "|---|---|",
         *rows,
         "",
         f"`{WEIGHTS}` has the weights, `{CONFIG}` what is needed to rebuild the "
-        f"model, `{HISTORY}` the course of training.",
+        f"model, `{HISTORY}` the history of training.",
     ]
     return "\n".join(lines) + "\n"

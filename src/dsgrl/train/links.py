@@ -1,8 +1,8 @@
 """When to stop without labels: held-out links.
 
-Past its best epoch an embedding keeps lowering the loss while it loses what the
-graph says. Links hidden from training notice: `HeldOutLinks.score` is the chance
-that a hidden edge looks closer than a random pair.
+After the best epoch the loss still falls while the embedding loses structure of the
+graph. Links hidden from training show this: `HeldOutLinks.score` is the probability
+that a hidden edge has a higher similarity than a random pair.
 """
 
 import math
@@ -15,18 +15,18 @@ from dsgrl.graph import Adjacency, Relations
 from dsgrl.train.seed import seeded
 
 HOLDOUT_SHARE = 0.05
-# Small graphs hide more, up to a tenth: a score needs some links to be worth anything.
+# Small graphs hide more, up to a tenth: a score of very few links is unreliable.
 MIN_HELD_OUT = 10
 WANTED_HELD_OUT = 50
 MAX_HELD_OUT = 20_000
-# Random pairs cost nothing: where few links are hidden, more of them steady the score.
+# Random pairs are cheap: with few hidden links, more pairs reduce the variance.
 PAIRS_PER_LINK, ENOUGH_PAIRS = 20, 20_000
 
 
 class HeldOutLinks:
-    """Some edges hidden from training, and random pairs to tell them from.
+    """Edges hidden from training, and random pairs to compare them with.
 
-    Nodes of different types have nothing to be compared by. Where a hidden edge joins
+    Embeddings of different node types are not comparable. Where a hidden edge joins
     two types, each of its ends is compared with another neighbour of the other end (a
     film with the other films of the director it was cut from), against a random node
     of its own type.
@@ -40,9 +40,8 @@ class HeldOutLinks:
         training: the graph without the hidden edges.
 
     Note:
-        What is drawn follows from the seed last given to torch alone: models of any
-        width, whose first weights took more or fewer random numbers, are judged by
-        the same links.
+        The links depend only on the seed last given to torch, not on the random
+        numbers drawn since: models of any width are scored on the same links.
     """
 
     def __init__(
@@ -81,11 +80,11 @@ class HeldOutLinks:
 
     @property
     def usable(self) -> bool:
-        """Whether enough links are hidden to judge by."""
+        """Whether enough links are hidden for a score."""
         return self.edges.size(1) >= MIN_HELD_OUT
 
     def standard_error(self, score: float) -> float:
-        """How far chance alone may move a score, given how many links are hidden."""
+        """Standard error of a score, given the number of hidden links."""
         return math.sqrt(score * (1 - score) / self.edges.size(1))
 
     def score(self, kinds: tuple[Tensor, ...]) -> float:
@@ -112,23 +111,23 @@ def standardized(z: Tensor) -> Tensor:
 
 
 def _pair_numbers(edges: Tensor, source: int, target: int, num_nodes: int) -> Tensor:
-    """One number per unordered pair, counting the nodes of all types through [E]."""
+    """One number per unordered pair; nodes of all types are numbered jointly [E]."""
     one, other = edges[0] + source, edges[1] + target
     return torch.minimum(one, other) * num_nodes + torch.maximum(one, other)
 
 
 def _within_types(edges: Tensor, training: Relations) -> tuple[Tensor, Tensor]:
-    """Turn hidden edges into pairs of one type, and draw random ones like them.
+    """Turn hidden edges into pairs of one type, and draw random pairs of that type.
 
     Returns:
-        Pairs that belong together and pairs that do not [2, P] each.
+        Positive pairs and random pairs [2, P] each.
     """
     bounds = torch.tensor(training.bounds, device=edges.device)
     kind = torch.bucketize(torch.arange(int(bounds[-1])), bounds[1:].cpu(), right=True)
     kind = kind.to(edges.device)
     one, other = torch.cat([edges, edges.flip(0)], dim=1)
     same = kind[one] == kind[other]
-    # Reverse relations are there: a row lists all neighbours of its node.
+    # Reverse relations are included: a row lists all neighbours of its node.
     pattern = training.as_one().pattern
     first, degree = pattern.rowptr[other].long(), pattern.rowptr.diff()[other].long()
     drawn = (torch.rand(one.numel()).to(edges.device) * degree).long()
@@ -138,14 +137,14 @@ def _within_types(edges: Tensor, training: Relations) -> tuple[Tensor, Tensor]:
     usable = (kind[near] == kind[one]) & (near != one) & (same | (degree > 0))
     one, near = one[usable], near[usable]
     low, size = bounds[kind[one]], bounds.diff()[kind[one]]
-    # Some steps on from the node itself, so that it never meets itself.
+    # An offset of at least 1, so that a node is never paired with itself.
     steps = 1 + (torch.rand(one.numel()).to(edges.device) * (size - 1)).long()
     far = low + (one - low + steps) % size
     return torch.stack([one, near]), torch.stack([one, far])
 
 
 def area_under_curve(positive: Tensor, negative: Tensor) -> float:
-    """Chance that a positive outranks a negative; ties count half."""
+    """Probability that a positive outranks a negative; ties count half."""
     ordered = negative.sort().values
     below = torch.searchsorted(ordered, positive, right=False)
     up_to = torch.searchsorted(ordered, positive, right=True)

@@ -19,28 +19,28 @@ logger = logging.getLogger(__name__)
 
 History = list[dict[str, float]]
 Report = Callable[[dict[str, float]], None]
-# Epochs of training without any signal, where a graph has too few edges to hide some.
+# Epochs of training where a graph has too few edges to hold some out.
 UNOBSERVED_EPOCHS = 100
 
 
 class Training:
-    """A method on its way: optimisers, random state, history and watch.
+    """A training run: method, optimisers, random state, history and watch.
 
-    `state_dict` between two epochs holds all of it: a training that is loaded from it
-    ends in the same weights, bit for bit, as one that was never interrupted.
+    `state_dict` between two epochs holds all of it: a run that is resumed from it
+    ends with the same weights, bit for bit, as one that was never interrupted.
 
     Args:
-        method: what is trained, in place.
+        method: the method to train, in place.
         graph: all nodes and edges.
         config: how to train; every "auto" replaced.
-        links: the edges hidden from training, if they say when to stop.
+        links: the edges hidden from training, if training stops by them.
 
     Attributes:
         epoch: epochs trained so far.
         history: one row per epoch: loss terms, spread of the embedding and, where it
             was taken, the score of the hidden links (the row of epoch 0 has that of
             the untrained model).
-        epochs: the most epochs there can be.
+        epochs: the maximum number of epochs.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Training:
         else:
             self.epochs = int(stop)
         self.optimizers = method.optimizers(config)
-        # What `warmup_epochs` rises to.
+        # The learning rates at the end of the warm-up.
         self.rates = [_rates(optimizer) for optimizer in self.optimizers]
         self.epoch = self.steps = 0
         self.has_warned = False
@@ -107,7 +107,7 @@ class Training:
         return row
 
     def _pass(self) -> dict[str, float]:
-        """Take a step on every batch and return what they measured, on average."""
+        """Take a step on every batch and return the mean of their measurements."""
         self.method.train()
         rows, embedded = [], []
         for batch in self.method.batches(self.graph, self.config):
@@ -151,7 +151,7 @@ class Training:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` was taken; sets torch's random state."""
+        """Resume from a `state_dict`; sets torch's random state."""
         self.epoch, self.steps = state["epoch"], state["steps"]
         self.has_warned = state["has_warned"]
         self.history = [dict(row) for row in state["history"]]
@@ -167,7 +167,7 @@ class Training:
 def plan_links(
     graph: Graph, config: FitConfig
 ) -> tuple[FitConfig, HeldOutLinks | None]:
-    """Hide some edges to stop by, where the configuration asks for it.
+    """Hold out edges for early stopping, if the configuration asks for it.
 
     Returns:
         The configuration, with a number of epochs if the graph has too few edges, and
@@ -181,8 +181,8 @@ def plan_links(
         return config, links
     epochs = min(UNOBSERVED_EPOCHS, stop.max_epochs)
     logger.warning(
-        "too few edges to hold any out: training for %d epochs unobserved (set epochs "
-        "to choose yourself)",
+        "too few edges to hold any out: training for %d epochs without early stopping "
+        "(set epochs to choose the number)",
         epochs,
     )
     return config.replace(epochs=epochs), None
@@ -194,7 +194,7 @@ def train(
     """Train a method, in place, on a full graph or on batches of many graphs.
 
     Args:
-        method: what to train; left in evaluation mode.
+        method: the method to train; left in evaluation mode.
         graph: all nodes and edges.
         config: how to train; every "auto" replaced.
         report: called with every epoch's row of the history.
@@ -216,7 +216,7 @@ def _rates(optimizer: torch.optim.Optimizer) -> list[float]:
 
 
 def _copied(value: Any) -> Any:
-    """Copy nested state; tensors too, which optimisers change in place."""
+    """Copy nested state, with its tensors: optimisers change them in place."""
     if isinstance(value, Tensor):
         return value.clone()
     if isinstance(value, dict):

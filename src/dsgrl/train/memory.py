@@ -1,4 +1,4 @@
-"""What fits, estimated before training starts."""
+"""Memory that training needs, estimated before it starts."""
 
 import logging
 from pathlib import Path
@@ -14,7 +14,7 @@ GIGABYTE = 1e9
 
 
 def available_bytes() -> float:
-    """Memory this process may still take, by the system and its own limits."""
+    """Memory available to this process, within the system's and its own limits."""
     free = float(psutil.virtual_memory().available)
     limit, used = (
         Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current")
@@ -25,8 +25,8 @@ def available_bytes() -> float:
 
 
 def warn_if_too_large(graph: Graph, method: Method) -> None:
-    """Say before a long run that it will hardly fit."""
-    # Many graphs are trained on a batch at a time.
+    """Warn before a long run that may run out of memory."""
+    # Training on many graphs uses one batch at a time.
     needed = None if graph.ptr is not None else method.training_bytes(graph)
     available = available_bytes()
     if needed is not None and needed > available:

@@ -23,7 +23,7 @@ SHOWN = {
 def progress_bar(
     total: int, *, shown: bool
 ) -> Iterator[Callable[[dict[str, float]], None] | None]:
-    """Give a function that takes every epoch's row, or None if nothing is shown."""
+    """Yield a function to call with every epoch's row, or None if nothing is shown."""
     console = Console(stderr=True)
     if not shown or not console.is_terminal:
         yield None

@@ -1,4 +1,4 @@
-"""The one place that seeds anything."""
+"""Seeding of torch; the only place where seeds are set."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import torch
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draw from `seed` inside the block; leave the global state as it was found.
+    """Draw from `seed` inside the block; restore the global state afterwards.
 
     Args:
         seed: any whole number from 0 to 2**32 - 1.

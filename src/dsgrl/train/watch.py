@@ -1,4 +1,4 @@
-"""Which epoch to keep, by what the graph itself says: held-out links."""
+"""Early stopping by held-out links: which epoch to keep."""
 
 import copy
 import logging
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A state that may be kept, and its AUC on the held-out links."""
+    """A state of the method that may be kept, and its AUC on the held-out links."""
 
     epoch: int
     link_auc: float
@@ -27,17 +27,17 @@ class Candidate:
 
 
 class Watch:
-    """Follows a method in training and goes back to the epoch to keep.
+    """Scores a method during training and restores the epoch to keep.
 
-    That is the earliest epoch whose AUC is within some standard errors of the best,
-    the untrained model included: the AUC goes on rising slowly long after the
-    embedding has begun to spread noise.
+    The epoch to keep is the earliest whose AUC is within some standard errors of the
+    best, the untrained model included: the AUC still rises slowly long after noise
+    has begun to spread in the embedding.
 
     Args:
-        method: what is trained.
+        method: the method in training.
         batch: the graph it is trained on.
         links: the edges hidden from it.
-        rule: tolerance, patience and how often to look.
+        rule: tolerance, patience and how often to score.
     """
 
     def __init__(
@@ -51,15 +51,15 @@ class Watch:
         self.states: dict[int, Candidate] = {0: self.untrained}
 
     def measure(self) -> dict[str, float]:
-        """Return what was measured of the untrained model."""
+        """Return the score of the untrained model."""
         return {"link_auc": self.untrained.link_auc}
 
     def is_due(self, epoch: int) -> bool:
-        """Whether this epoch is looked at."""
+        """Whether this epoch is scored."""
         return epoch % self.rule.check_every == 0
 
     def look(self, epoch: int) -> dict[str, float]:
-        """Measure the present state and remember it if it may be kept."""
+        """Score the current state and store it if it may be kept."""
         now = self._candidate(epoch)
         self.selection.add(epoch, now.link_auc)
         self.states[epoch] = now
@@ -68,11 +68,11 @@ class Watch:
         return {"link_auc": now.link_auc}
 
     def should_stop(self, epoch: int) -> bool:
-        """Whether the epoch to keep is out of sight; see `Selection.should_stop`."""
+        """Whether to stop training; see `Selection.should_stop`."""
         return self.selection.should_stop(epoch)
 
     def restore(self) -> int:
-        """Go back to the epoch to keep and return it."""
+        """Restore the epoch to keep and return its number."""
         kept = self.states[self.selection.kept]
         self.method.load_state_dict(kept.state)
         logger.info(
@@ -90,7 +90,7 @@ class Watch:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
+        """Restore the scores and states of a `state_dict`."""
         found = [Candidate(**candidate) for candidate in state["states"]]
         self.states = {candidate.epoch: candidate for candidate in found}
         self.untrained = self.states[0]
@@ -107,7 +107,7 @@ class Watch:
 
 
 class Selection:
-    """The rule alone, on numbers: which epoch is kept and when to stop.
+    """The stopping rule on scores: which epoch is kept and when to stop.
 
     Args:
         links: gives the standard error of a score.
@@ -115,7 +115,7 @@ class Selection:
         untrained: AUC of the untrained model.
 
     Attributes:
-        seen: AUC by epoch, of the trained states looked at.
+        seen: AUC by epoch, of the scored states.
         near: epochs whose AUC is near the best, each better than the one before.
     """
 
@@ -126,7 +126,7 @@ class Selection:
         self.near: list[int] = []
 
     def add(self, epoch: int, link_auc: float) -> None:
-        """Take in the score of an epoch."""
+        """Add the score of an epoch."""
         self.seen[epoch] = link_auc
         if not self.near or link_auc > self.seen[self.near[-1]]:
             least = self._least(link_auc)
@@ -134,10 +134,10 @@ class Selection:
 
     @property
     def kept_if_trained(self) -> int:
-        """The epoch to keep were there no untrained model; 0 before the first look.
+        """The epoch to keep without the untrained model; 0 before the first score.
 
-        Training often makes the AUC fall at first: the untrained model takes part in
-        what is kept, not in when to stop.
+        Training often lowers the AUC at first: the untrained model counts for what is
+        kept, not for when to stop.
         """
         return self.near[0] if self.near else 0
 
@@ -149,10 +149,10 @@ class Selection:
         return 0
 
     def should_stop(self, epoch: int) -> bool:
-        """Whether the epoch to keep is `patience` epochs back and nothing is coming.
+        """Whether the epoch to keep is `patience` epochs back and the AUC stays flat.
 
-        An AUC that is by more than a standard error above the lowest of that time is
-        rising again.
+        The AUC rises if the last value is more than a standard error above the lowest
+        of the last `patience` epochs.
         """
         if not self.seen or epoch - self.kept_if_trained < self.patience:
             return False
@@ -162,7 +162,7 @@ class Selection:
         return min(recent) >= lowest
 
     def _least(self, best: float) -> float:
-        """The lowest AUC that counts as near this one."""
+        """The lowest AUC that counts as near the best."""
         tolerance: Any = self.tolerance
         least: float = best - tolerance * self.links.standard_error(best)
         return least
