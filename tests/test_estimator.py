@@ -569,7 +569,7 @@ def _picked(augment: str) -> set[str]:
 def test_injected_encoder__of_other_columns_is_told_in_one_line(
     community_graph: Data,
 ) -> None:
-    with pytest.raises(InputError, match="does not take 12 columns"):
+    with pytest.raises(InputError, match="does not accept the 12 columns"):
         small(encoder=Wrapped()).fit(community_graph)
 
 

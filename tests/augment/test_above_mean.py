@@ -73,7 +73,7 @@ def test_normalized__equals_the_dense_formula_values_and_gradients(
     h.requires_grad_()
     x.requires_grad_()
     bounds = [0, *itertools.accumulate(sizes)]
-    monkeypatch.setattr("dsgrl.augment.above_mean.BLOCK_ELEMENTS", rows * 11)
+    monkeypatch.setattr("dsgrl.augment.above_mean.SIMILARITY_ELEMENTS", rows * 11)
     streamed = AboveMean(h, bounds, weights=weights).normalized(kind)
     ours = propagate(streamed, x)
     found = torch.autograd.grad((ours * target).sum(), (h, x), retain_graph=True)
@@ -159,7 +159,7 @@ class Largest(TorchDispatchMode):
 def test_normalized__never_holds_all_pairs(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dsgrl.augment.above_mean.BLOCK_ELEMENTS", 3 * 50)
+    monkeypatch.setattr("dsgrl.augment.above_mean.SIMILARITY_ELEMENTS", 3 * 50)
     h, x = torch.randn(50, 4, requires_grad=True), torch.randn(50, 2)
     with Largest() as largest:
         propagate(AboveMean(h, symmetric=True).normalized(kind), x).sum().backward()
@@ -236,7 +236,7 @@ def test_above_mean__equals_the_dense_formula_values_and_gradients(
     h.requires_grad_()
     x.requires_grad_()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dsgrl.augment.above_mean.BLOCK_ELEMENTS", rows * num_nodes)
+        patch.setattr("dsgrl.augment.above_mean.SIMILARITY_ELEMENTS", rows * num_nodes)
         ours = propagate(AboveMean(h), x)
         found = torch.autograd.grad((ours * target).sum(), (h, x))
     expected = torch.einsum("ij,jvc->ivc", dense_formula(h), x)
@@ -263,7 +263,7 @@ def test_above_mean__many_graphs_equal_the_dense_formula_of_each(
     x.requires_grad_()
     bounds = [0, *itertools.accumulate(sizes)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dsgrl.augment.above_mean.BLOCK_ELEMENTS", rows * max(sizes))
+        patch.setattr("dsgrl.augment.above_mean.SIMILARITY_ELEMENTS", rows * max(sizes))
         ours = propagate(AboveMean(h, bounds), x)
         found = torch.autograd.grad((ours * target).sum(), (h, x))
     expected = torch.block_diag(*(dense_formula(part) for part in h.split(sizes))) @ x

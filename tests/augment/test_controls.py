@@ -262,7 +262,7 @@ def test_control__does_not_depend_on_block(
 ) -> None:
     graph = held("node")
     whole = FixedTopology(kind, edges_per_node=K)(graph)
-    monkeypatch.setattr("dsgrl.augment.similar.BLOCK_ELEMENTS", rows * 40)
+    monkeypatch.setattr("dsgrl.augment.similar.COMPARED_ELEMENTS", rows * 40)
     monkeypatch.setattr("dsgrl.augment.walks.BLOCK_WALKS", rows * 40)
     again = FixedTopology(kind, edges_per_node=K)(graph)
     torch.testing.assert_close(again.to_dense(), whole.to_dense())
@@ -341,7 +341,7 @@ def test_two_hop__equally_likely_ends_are_spread() -> None:
     chosen = made.pattern.col.bincount(minlength=201)
     # The middle leads back to itself only, and no walk of a leaf ends there.
     assert made.pattern.rowptr.diff().tolist() == [0] + [K] * 200
-    # 600 choices of 200 leaves: by lot 95 % are chosen; by number only four would be.
+    # 600 choices of 200 leaves: at random 95 % are chosen, by number only four.
     assert (chosen[1:] > 0).sum() > 180
     assert chosen.max() < 15
 

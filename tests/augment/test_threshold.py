@@ -113,7 +113,7 @@ def test_ordinary_rows__same_pairs_as_without_tolerance(
 
 
 @paths
-def test_close_rows__are_told_apart_down_to_rounding(find: Find) -> None:
+def test_close_rows__are_distinguished_down_to_rounding(find: Find) -> None:
     """A difference of a thousandth of the rows decides as without tolerance."""
     h = 1.0 + 1e-3 * torch.randn(30, 6)
     exact = h.double() @ h.double().t()

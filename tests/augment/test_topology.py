@@ -116,7 +116,7 @@ def test_most_similar__does_not_depend_on_block(
 ) -> None:
     h = torch.randn(60, 4)
     whole = {tuple(pair) for pair in most_similar(h, 6).t().tolist()}
-    monkeypatch.setattr("dsgrl.augment.similar.BLOCK_ELEMENTS", block)
+    monkeypatch.setattr("dsgrl.augment.similar.COMPARED_ELEMENTS", block)
     assert {tuple(pair) for pair in most_similar(h, 6).t().tolist()} == whole
 
 

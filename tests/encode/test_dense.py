@@ -11,7 +11,7 @@ from dsgrl.graph import Adjacency
 def test_activate__equals_relu_of_sum(
     shape: tuple[int, ...], block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dsgrl.encode.dense.BLOCK_ELEMENTS", block)
+    monkeypatch.setattr("dsgrl.encode.dense.CACHED_ELEMENTS", block)
     x = torch.randn(*shape[:-1], 5)
     weight = torch.randn(5, 7, requires_grad=True)
     bias = torch.randn(7, requires_grad=True)

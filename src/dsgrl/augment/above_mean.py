@@ -25,11 +25,11 @@ from dsgrl.graph.adjacency import inverse_or_zero
 from dsgrl.typing import EdgeWeightsName, NormalizationName
 
 # Similarities held at once: 64 MB of float32.
-BLOCK_ELEMENTS = 1 << 24
+SIMILARITY_ELEMENTS = 1 << 24
 
 
 class Scaling(NamedTuple):
-    """What a normalisation multiplies rows and columns by, and the loops it adds.
+    """The factors of rows and columns of a normalisation, and the loops it adds.
 
     Attributes:
         rows: factor of every row [N].
@@ -85,7 +85,7 @@ class AboveMean(Adjacency):
 
     @property
     def device(self) -> torch.device:
-        """Where the graph lives."""
+        """Device of the graph."""
         return self.h.device
 
     def normalized(self, kind: NormalizationName) -> Adjacency:
@@ -110,7 +110,7 @@ class AboveMean(Adjacency):
         return self._normalized[kind]
 
     def diagonal_blocks(self, bounds: list[int]) -> list[Adjacency]:
-        """Cut into the graphs it is made of."""
+        """Split into the graphs it consists of."""
         count = len(bounds) - 1
         kept = (
             [None] * count if self.kept is None else self.kept.diagonal_blocks(bounds)
@@ -133,7 +133,7 @@ class AboveMean(Adjacency):
         return (received + loops * flat).view(h.shape)
 
     def materialize(self) -> Adjacency:
-        """Hold all edges as an ordinary graph, to look at (about N^2 / 2 of them)."""
+        """Return all edges (about N^2 / 2) as an ordinary graph, for inspection."""
         found = [torch.empty(2, 0, dtype=torch.long, device=self.device)]
         values = [self.h.new_zeros(0)]
         for block in self._blocks():
@@ -181,7 +181,7 @@ class AboveMean(Adjacency):
     def _over_blocks(
         self, compute: Callable[["_Block", Tensor], Tensor], x: Tensor
     ) -> Tensor:
-        """Join what is computed for every block of rows [N, ...], and hold no block.
+        """Concatenate the results of all blocks of rows [N, ...]; no block is kept.
 
         Args:
             compute: takes a block and its graph's rows of `x` [n, ...].
@@ -223,7 +223,7 @@ class AboveMean(Adjacency):
             if high > low:
                 graph = self.h[low:high]
                 mean = RowMean(graph)
-                most = max(1, BLOCK_ELEMENTS // (high - low))
+                most = max(1, SIMILARITY_ELEMENTS // (high - low))
                 for start in range(0, high - low, most):
                     size = min(most, high - low - start)
                     yield _Block(graph, mean, low, high, start, size)
@@ -250,7 +250,7 @@ class _Block(NamedTuple):
 
 
 def _edges_of(pattern: Pattern, block: _Block) -> Tensor:
-    """Say where a pattern of all nodes has entries in a block [block, n]."""
+    """Return where a pattern of all nodes has entries in a block [block, n]."""
     first = block.low + block.start
     ends = pattern.rowptr[[first, first + block.size]].tolist()
     row, column = pattern.row[slice(*ends)].long(), pattern.col[slice(*ends)].long()

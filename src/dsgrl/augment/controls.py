@@ -1,4 +1,4 @@
-"""Second graphs that are not learned: what a learned one must beat to count.
+"""Second graphs that are not learned: the controls for a learned graph.
 
 =========  ==================================================================
 random     k nodes drawn once, whatever they are
@@ -29,7 +29,7 @@ MADE_AT_ONCE = 1 << 18
 
 
 class FixedTopology(Topology):
-    """A graph that is given by the data, or by chance.
+    """A graph that is computed from the data or drawn at random.
 
     Args:
         kind: "random", "knn_x", "knn_ax", "two_hop" or "none".
@@ -47,7 +47,7 @@ class FixedTopology(Topology):
         if not self._limited and kind in ("random", "two_hop"):
             raise InputError(
                 f"topology={kind!r} with edges_per_node=None: expected a whole number, "
-                f"there are no similarities to be above the mean of (or name "
+                f"this topology has no similarities to compare (or use "
                 f"topology='learned')"
             )
         self.kind = kind
@@ -56,7 +56,7 @@ class FixedTopology(Topology):
 
     @torch.no_grad()
     def forward(self, graph: Graph) -> Adjacency | Relations:
-        """Return the graph A' [N, N]; made once, as it does not change.
+        """Return the graph A' [N, N]; computed once, as it does not change.
 
         While training it is made for all graphs that a batch is taken from, and the
         batch's blocks are taken from it.
@@ -69,7 +69,7 @@ class FixedTopology(Topology):
         whole, numbers = graph.origin
         if self._made is None or self._made[0] is not whole.adjacency:
             if not self.training:
-                # Embedded once: not worth holding the second graph of all.
+                # Embedded once: the second graph of all is not kept.
                 return super().forward(graph)
             self._made = (whole.adjacency, self._make_all(whole))
         made = self._made[1]
@@ -137,7 +137,7 @@ def _dense(table: Features) -> Tensor:
 
 
 def _line_up(tables: list[Tensor]) -> Tensor:
-    """Put tables of different widths under each other, rows of unit length."""
+    """Stack tables of different widths, with rows of unit length."""
     width = max(table.size(1) for table in tables)
     rows = [
         F.pad(F.normalize(table, dim=1), (0, width - table.size(1))) for table in tables
@@ -148,8 +148,8 @@ def _line_up(tables: list[Tensor]) -> Tensor:
 def _random_pairs(bounds: np.ndarray[Any, Any], counts: list[int]) -> Tensor:
     """Draw k nodes of the same graph or type per node; the same ones every time.
 
-    What is drawn depends on a node's place in its graph alone, not on the graphs
-    around it: an embedding must not depend on the batch.
+    The draw depends only on a node's position in its graph, not on other graphs: an
+    embedding must not depend on the batch.
     """
     sizes = np.diff(bounds)
     counts_per_node = np.repeat(np.minimum(counts, sizes), sizes)

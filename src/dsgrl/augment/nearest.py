@@ -20,14 +20,14 @@ from dsgrl.typing import FloatArray, InputError, IntArray
 
 # Columns in which cells are searched; the candidates are compared in all of them.
 SEARCH_COLUMNS = 64
-# Rows per cell, cells looked into, and candidates compared per edge wanted.
+# Rows per cell, cells searched, and candidates compared per requested edge.
 CELL_ROWS, CELLS_LOOKED_INTO, CANDIDATES_PER_EDGE = 64, 16, 2.5
-# Rows that say where the axes lie, and rows per pivot that say where it belongs.
+# Rows used to compute the axes, and rows per pivot used to place it.
 AXES_ROWS, ROWS_PER_PIVOT = 20_000, 16
 # Most neighbours followed per step by "hops".
 HOP_FANOUT = 12
 # Numbers gathered at once while candidates are compared: 16 MB of float32.
-BLOCK_ELEMENTS = 1 << 22
+GATHERED_ELEMENTS = 1 << 22
 
 
 def nearest_by_index(h: Tensor, count: int) -> Tensor:
@@ -38,7 +38,7 @@ def nearest_by_index(h: Tensor, count: int) -> Tensor:
         count: k, how many per row.
 
     Returns:
-        Rows by falling inner product [N, k]; the same for the same input.
+        Rows by descending inner product [N, k]; the same for the same input.
 
     Raises:
         InputError: if faiss is not installed.
@@ -67,8 +67,8 @@ def nearest_by_hops(h: Tensor, adjacency: Adjacency, count: int) -> Tensor:
         count: k, how many per row.
 
     Returns:
-        Rows by falling inner product [N, k]; a node stands for itself where there
-        are too few.
+        Rows by descending inner product [N, k]; missing ones are the
+        node itself.
     """
     first = _neighbors(adjacency, h.size(0))
     second = first[first].flatten(1)
@@ -81,11 +81,11 @@ def best_of(h: Tensor, candidates: Tensor, count: int) -> Tensor:
 
     Args:
         h: one vector per node [N, D].
-        candidates: row numbers [N, C]; one that stands there twice counts once.
+        candidates: row numbers [N, C]; repeated ones count once.
         count: k.
     """
     count = min(count, candidates.size(1))
-    size = max(1, BLOCK_ELEMENTS // max(candidates.size(1) * h.size(1), 1))
+    size = max(1, GATHERED_ELEMENTS // max(candidates.size(1) * h.size(1), 1))
     kept = []
     for rows, unsorted in zip(h.split(size), candidates.split(size), strict=True):
         some = unsorted.sort(dim=1).values
@@ -98,7 +98,7 @@ def best_of(h: Tensor, candidates: Tensor, count: int) -> Tensor:
 
 
 def _reduce(h: Tensor) -> tuple[FloatArray, FloatArray]:
-    """Put rows and queries where the nearest row has the largest inner product.
+    """Map rows and queries so that the nearest row has the largest inner product.
 
     Along the axes of largest spread, and one more column that lifts every row to the
     same length: the distance then falls as the inner product grows.
@@ -140,7 +140,7 @@ def _hold_pivots(faiss: Any, pivots: FloatArray) -> Any:
     held = faiss.IndexHNSWFlat(pivots.shape[1], 16)
     held.hnsw.efSearch = 2 * CELLS_LOOKED_INTO
     threads = faiss.omp_get_max_threads()
-    # By one thread: several would build another graph every time.
+    # One thread: with several, the index would differ from run to run.
     faiss.omp_set_num_threads(1)
     try:
         held.add(np.ascontiguousarray(pivots))
@@ -150,7 +150,7 @@ def _hold_pivots(faiss: Any, pivots: FloatArray) -> Any:
 
 
 def _centers(sample: FloatArray, nearest: IntArray, pivots: FloatArray) -> FloatArray:
-    """Move every pivot to the middle of the rows nearest to it."""
+    """Move every pivot to the mean of the rows nearest to it."""
     near = torch.from_numpy(nearest)
     sums = torch.zeros(pivots.shape).index_add_(0, near, torch.from_numpy(sample))
     counts = torch.bincount(near, minlength=len(pivots))[:, None]

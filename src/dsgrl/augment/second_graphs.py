@@ -118,7 +118,7 @@ class LearnedGraph(ComparedGraph):
     )
 
     def fill_auto(self, spec: Spec) -> dict[str, Any]:
-        """Look edges up at every visit where there are many graphs."""
+        """Search the edges again at every step where there are many graphs."""
         refresh = 1 if spec.level == "graph" else 5
         return {**super().fill_auto(spec), "refresh": refresh}
 
@@ -168,16 +168,16 @@ class LearnedBoth(LearnedGraph):
     )
 
     def fill_auto(self, spec: Spec) -> dict[str, Any]:
-        """Fill as the second graph does."""
+        """Use the values of the second graph."""
         own = super().fill_auto(spec)
         return {**own, **NodeAlone().fill_auto(spec)} if self._is_alone else own
 
     def asks(self, spec: Spec) -> dict[str, Any]:
-        """Ask for what the second graph asks for."""
+        """Return what the second graph needs."""
         return NodeAlone().asks(spec) if self._is_alone else dict(PLAIN)
 
     def check(self, prefix: str = "") -> None:
-        """Refuse edges that a graph without edges cannot keep."""
+        """Refuse `keep_edges` for a graph without edges."""
         super().check(prefix)
         if self.keep_edges and self._is_alone:
             refuse(f"{prefix}keep_edges", True, "False beside graph='node_alone'")
@@ -199,12 +199,12 @@ class LearnedBoth(LearnedGraph):
         return FixedTopology(kind, **options)  # type: ignore[arg-type]
 
     def build_perturbation(self) -> Perturbation:
-        """Leave hiding columns to the augmenters: each view hides others."""
+        """Leave column masking to the augmenters: each view masks other columns."""
         return LearnedFeatures.build_perturbation(self)  # type: ignore[arg-type]
 
 
 class NodeAlone(Views):
-    """A node among its neighbours, and the same node without any."""
+    """The graph in one view, every node without its neighbours in the other."""
 
     name: ClassVar[str] = "node_alone"
     kind: ClassVar[str] = "none"

@@ -1,4 +1,4 @@
-"""Which rows are similar: exactly in blocks of rows, or among candidates."""
+"""Search for similar rows: exact in blocks of rows, or among candidates."""
 
 import itertools
 from typing import Any
@@ -11,10 +11,10 @@ from dsgrl.augment.threshold import RowMean
 from dsgrl.graph import Adjacency, Relations
 from dsgrl.typing import CandidatesName
 
-# Up to so many nodes all pairs are compared, whatever was asked for.
+# Up to this many nodes, all pairs are compared, whatever the search.
 SMALL = 32
 # Similarities held at once while looking for edges: 64 MB of float32.
-BLOCK_ELEMENTS = 1 << 24
+COMPARED_ELEMENTS = 1 << 24
 
 
 @torch.no_grad()
@@ -84,7 +84,7 @@ def _exact(h: Tensor, count: int) -> Tensor:
     mean = RowMean(h)
     found = []
     for rows in torch.arange(num_nodes, device=h.device).split(
-        max(1, BLOCK_ELEMENTS // num_nodes)
+        max(1, COMPARED_ELEMENTS // num_nodes)
     ):
         top = (h[rows] @ h.t()).topk(count, dim=1)  # [block, k]
         found.append(_above(rows, top.indices, top.values, mean))
@@ -95,7 +95,7 @@ def _keep_above(h: Tensor, near: Tensor) -> Tensor:
     """Keep the pairs found among candidates that are above their row's mean [2, E]."""
     mean = RowMean(h)
     found = []
-    size = max(1, BLOCK_ELEMENTS // (4 * near.size(1) * h.size(1)))
+    size = max(1, COMPARED_ELEMENTS // (4 * near.size(1) * h.size(1)))
     for rows in torch.arange(h.size(0), device=h.device).split(size):
         some = near[rows]
         ends = h.index_select(0, some.flatten()).view(*some.shape, -1)

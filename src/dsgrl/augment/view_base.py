@@ -55,7 +55,7 @@ class Views(Component):
     )
 
     def fill_auto(self, spec: Spec) -> dict[str, Any]:
-        """Return what "auto" stands for, for data like this."""
+        """Return the values of "auto" for data of this kind."""
         return {"edge_drop": 0.0, "feature_drop": 0.0}
 
     def asks(self, spec: Spec) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Views(Component):
         return dict(PLAIN)
 
     def picks(self, spec: Spec) -> dict[str, Any]:
-        """Return what is picked for every graph anew, as it is for this one."""
+        """Return the choices made for each graph, here for this one."""
         return {}
 
     def resolved(self, spec: Spec) -> "Views":

@@ -10,7 +10,7 @@
 `RandomGraph`       the graph, and random edges
 ==================  ==============================================================
 
-Every kind says what its "auto" stands for (`fill_auto`) and what training on it
+Every kind defines the values of its "auto" (`fill_auto`) and what training on it
 needs (`asks`), both by the level of the data.
 """
 

@@ -23,19 +23,19 @@ from dsgrl.typing import IntArray
 # Walks held at once: about 200 MB while they are sorted.
 BLOCK_WALKS = 1 << 22
 # Most neighbours of a node through which walks go on: a hub leads everywhere, and to
-# follow all of its n^2 walks would take for ever.
+# follow all of its n^2 walks would take too long.
 MOST_FOLLOWED = 2048
-# A row's number, the likelihood and the lot of a walk side by side in 64 bits.
-BLOCK_ROWS, LOTS = 1 << 20, 1 << 12
-# Rows up to this much longer than what is kept of them are sorted whole.
+# A row's number, the likelihood and the tie break of a walk share 64 bits.
+BLOCK_ROWS, TIE_BREAKS = 1 << 20, 1 << 12
+# Rows with at most this many entries more than are kept are sorted in full.
 SHORT_ROW = 64
 
 
 def two_hop_pairs(graph: Graph, counts: list[int]) -> Tensor:
     """Find the nodes of the same graph or type that most two-step walks lead to.
 
-    Among equally likely ones a lot decides, which hangs on the places of both nodes in
-    their graph or type alone: an embedding must not depend on the batch.
+    Ties are broken by a hash of the positions of both nodes in their graph or type:
+    an embedding must not depend on the batch.
 
     Args:
         graph: of one or several types of nodes, or many graphs.
@@ -69,7 +69,7 @@ def two_hop_pairs(graph: Graph, counts: list[int]) -> Tensor:
 
 
 def _thinned(walk: Any) -> Any:
-    """Leave of a long list of neighbours an even choice, their shares grown."""
+    """Keep evenly spaced neighbours of a long list, and rescale their shares."""
     degree = np.diff(walk.indptr)
     if degree.max(initial=0) <= MOST_FOLLOWED:
         return walk
@@ -86,7 +86,7 @@ def _thinned(walk: Any) -> Any:
 
 
 def _blocks(walk: Any, onward: Any, low: int, high: int) -> Iterator[slice]:
-    """Cut rows into runs of few walks each; a single row may have more."""
+    """Split rows into blocks of at most `BLOCK_WALKS` walks, or a single row."""
     entries = np.append(0, np.diff(onward.indptr)[walk.indices].cumsum())
     ahead = entries[walk.indptr[low : high + 1]]
     start = 0
@@ -98,13 +98,13 @@ def _blocks(walk: Any, onward: Any, low: int, high: int) -> Iterator[slice]:
 
 
 def _worth_sorting(reached: Any, most: IntArray) -> IntArray:
-    """Leave out what is surely not among the k likeliest of its row.
+    """Leave out entries that cannot be among the k likeliest of their row.
 
-    A long row's k-th largest share is found without sorting; one more is asked for,
-    as the way back home may be among them.
+    A long row's k-th largest share is found without sorting; one more is kept, as
+    the node itself may be among them.
     """
     share = reached.data.astype(np.float32)
-    # An edge of weight 0 is no edge.
+    # Entries of weight 0 are not edges.
     keep = share > 0
     for row in np.flatnonzero(np.diff(reached.indptr) > SHORT_ROW + most):
         of_row = slice(reached.indptr[row], reached.indptr[row + 1])
@@ -123,17 +123,17 @@ def _likeliest(
     starts: IntArray,
     most: IntArray,
 ) -> IntArray:
-    """Keep the k likeliest ends of every row [2, E]; a lot decides between equals."""
+    """Keep the k likeliest ends of every row [2, E]; ties are broken by a hash."""
     away = ends != row
     ends, row, share = ends[away], row[away], share[away]
     one, other = ends - starts[ends], row - starts[row]
     pair = np.minimum(one, other) << 31 | np.maximum(one, other)
-    lot = scatter_number(torch.from_numpy(pair), torch.tensor(0)).numpy()
+    tie_break = scatter_number(torch.from_numpy(pair), torch.tensor(0)).numpy()
     # Positive floats are ordered as the whole numbers of the same bits.
     unlikely = (1 << 32) - share.astype(np.float32).view(np.uint32).astype(np.int64)
     key = (row - rows.start).astype(np.uint64) << np.uint64(44)
     key |= unlikely.astype(np.uint64) << np.uint64(12)
-    key |= (lot * LOTS).astype(np.uint64)
+    key |= (tie_break * TIE_BREAKS).astype(np.uint64)
     order = np.argsort(key)
     ends, row = ends[order], row[order]
     place = np.arange(row.size) - np.searchsorted(row, row)

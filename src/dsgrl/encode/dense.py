@@ -14,8 +14,8 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from dsgrl.graph import Adjacency, propagate
 
-# Elements handled at once by `activate`: 2 MB of float32.
-BLOCK_ELEMENTS = 1 << 19
+# Elements processed at once by `activate`: 2 MB of float32.
+CACHED_ELEMENTS = 1 << 19
 
 
 def linear(x: Tensor | Adjacency, weight: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ class _Activate(torch.autograd.Function):
 
 
 def _block_rows(h: Tensor) -> int:
-    return max(1, BLOCK_ELEMENTS * h.size(0) // max(h.numel(), 1))
+    return max(1, CACHED_ELEMENTS * h.size(0) // max(h.numel(), 1))
 
 
 def _draw_bytes(like: Tensor) -> Tensor:

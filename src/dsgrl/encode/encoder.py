@@ -1,4 +1,4 @@
-"""The shared encoder h: layers of one kind, or any PyG-style module of the user's."""
+"""The shared encoder h: layers of one kind, or any PyG-style module."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -126,7 +126,7 @@ class PyGEncoder(nn.Module):
         parameters = inspect.signature(module.forward).parameters
         self.accepts_weight = "edge_weight" in parameters
         self.accepts_attr = "edge_attr" in parameters
-        # How many attributes the edges had, 0 if none; saved with the weights.
+        # Number of edge attributes, 0 if none; saved with the weights.
         self.attr_channels: Tensor
         self.register_buffer("attr_channels", torch.tensor(0))
 
@@ -136,7 +136,7 @@ class PyGEncoder(nn.Module):
             x = x.to_dense()
         held = adjacency.materialize()
         if not self.accepts_weight:
-            # What has no weight is no edge, also to a module that knows no weights.
+            # Edges of weight 0 are dropped, also for modules without edge weights.
             held = held.select(held.value != 0)
         edges = {"edge_index": held.edge_index}
         if self.accepts_weight:
@@ -155,20 +155,20 @@ class PyGEncoder(nn.Module):
             if "shapes cannot be multiplied" not in str(error):
                 raise
             raise InputError(
-                f"your encoder does not take {x.size(-1)} columns, those of a view: "
-                f"make it for them, or set augment_channels ({error})"
+                f"your encoder does not accept the {x.size(-1)} columns of a view: change "
+                f"its input width or set augment_channels ({error})"
             ) from error
 
 
 def _per_view(norm: nn.Module, h: Tensor) -> Tensor:
-    """Normalise each view by itself [N, (V,) C]."""
+    """Normalise each view separately [N, (V,) C]."""
     if h.dim() == 2:
         return _normalize(norm, h)
     return torch.stack([_normalize(norm, view) for view in h.unbind(1)], dim=1)
 
 
 def _normalize(norm: nn.Module, h: Tensor) -> Tensor:
-    """Normalise rows [N, C]; a single one by the running statistics of a batch norm."""
+    """Normalise rows [N, C]; batch norm uses running statistics for a single row."""
     if isinstance(norm, nn.BatchNorm1d) and h.size(0) == 1:
         return F.batch_norm(
             h, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps

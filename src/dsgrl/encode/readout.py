@@ -1,4 +1,4 @@
-"""From the nodes' vectors to one vector per graph, from two views to one vector."""
+"""Pooling of node vectors per graph, and aggregation of views to one vector."""
 
 from typing import Any, get_args
 
@@ -38,13 +38,13 @@ class Readout(nn.Module):
 
 
 def kinds_of(text: str) -> list[str]:
-    """List what is joined by plus signs; nothing if one of them is not known."""
+    """Return the names joined by plus signs, or an empty result if one is unknown."""
     kinds = text.split("+")
     return kinds if {*kinds} <= {*get_args(ReadoutName)} else []
 
 
 def merge_views(z: Tensor, kind: AggregateName) -> Tensor:
-    """Make one vector of the views side by side [N, V, D]: AGG of the paper.
+    """Aggregate the views [N, V, D] to one vector: AGG of the paper.
 
     Args:
         z: one vector per node or graph and view.
@@ -57,7 +57,7 @@ def merge_views(z: Tensor, kind: AggregateName) -> Tensor:
 
 @torch.no_grad()
 def smooth(z: Tensor, adjacency: Any, steps: int) -> Tensor:
-    """Add to every vector those around it, Z + A^n Z.
+    """Add the neighbours' vectors to every vector, Z + A^n Z.
 
     Args:
         z: one vector per node [N, D], or per graph if there are no steps.
@@ -73,7 +73,7 @@ def smooth(z: Tensor, adjacency: Any, steps: int) -> Tensor:
 def _pool(z: Tensor, ptr: Tensor, kind: str) -> Tensor:
     if kind == "max":
         return _largest(z, ptr)
-    # Which node belongs to which graph is a sparse matrix [B, N] of ones.
+    # The membership of nodes in graphs is a sparse matrix [B, N] of ones.
     nodes = torch.arange(z.size(0), device=z.device)
     pattern = Pattern(ptr, nodes, z.size(0))
     members = Adjacency(pattern, z.new_ones(z.size(0)), bipartite=True)

@@ -12,7 +12,7 @@ from dsgrl.typing import EncoderName
 
 
 class RelationalLayer(nn.Module):
-    """A layer of its own for every relation; what reaches a node is added up.
+    """One layer per relation; the messages of all relations are summed per node.
 
     A node's own features come in through its type's relation to itself (see
     `Relations`); relations between types carry messages only. With one type and one
@@ -52,7 +52,7 @@ class RelationalLayer(nn.Module):
     def messages(
         self, adjacency: Relations, x: Tensor | tuple[Features, ...]
     ) -> list[Tensor]:
-        """Return what reaches the nodes of every type [N_type, ..., out]."""
+        """Return the summed messages of every type [N_type, ..., out]."""
         parts = adjacency.split_rows(x) if isinstance(x, Tensor) else x
         received: list[Tensor | None] = [None] * len(self.schema.types)
         for layer, part, (source, target) in zip(
