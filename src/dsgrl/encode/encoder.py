@@ -155,8 +155,8 @@ class PyGEncoder(nn.Module):
             if "shapes cannot be multiplied" not in str(error):
                 raise
             raise InputError(
-                f"your encoder does not accept the {x.size(-1)} columns of a view: change "
-                f"its input width or set augment_channels ({error})"
+                f"your encoder does not accept the {x.size(-1)} columns of a view: "
+                f"change its input width or set augment_channels ({error})"
             ) from error
 
 
