@@ -16,7 +16,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 # scikit-learn's digits: 8 x 8 pixels of ink between 0 and 16.
 SIDE = 8
 MOST_INK = 16
-# The relations of debian-hetero and the fields of the package index they stand for.
+# The relations of debian-hetero and the corresponding fields of the package index.
 PACKAGE_RELATIONS = {
     "depends": ("Depends", "Pre-Depends"),
     "recommends": ("Recommends",),
@@ -48,7 +48,7 @@ def load_debian() -> Any:
 
 
 def load_debian_hetero() -> Any:
-    """The same packages with their maintainers and tags, every relation for itself.
+    """The same packages with their maintainers and tags, with separate relations.
 
     Returns:
         `HeteroData` with node types `package` (as in `load_debian`), `maintainer` and

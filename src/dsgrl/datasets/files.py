@@ -30,7 +30,7 @@ def read_graph(
             `graph`, and numeric features (or one list column `features`).
         directed: keep the direction of the edges; by default they go both ways.
             Relations of a graph with types keep theirs, and are seen from both ends.
-        data_folder: where datasets live.
+        data_folder: the data folder.
 
     Returns:
         `Data` with `edge_index`, `ids` and, where given, `x`, `edge_weight`, `y`,

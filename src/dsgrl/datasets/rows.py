@@ -1,4 +1,4 @@
-"""Which row of a result belongs to what: ids, types and labels, as in the input."""
+"""Ids, types and labels of the rows of a result, as in the input."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from dsgrl.typing import FloatArray, HeteroView, View
 
 
 class Rows(NamedTuple):
-    """Embeddings and what their rows are.
+    """Embeddings with the ids, labels and types of their rows.
 
     Attributes:
         ids: one per row, unchanged.
@@ -28,7 +28,7 @@ class Rows(NamedTuple):
 
 
 def collect_rows(data: Any, z: FloatArray | Mapping[str, FloatArray]) -> Rows:
-    """Put embeddings and the ids and labels of their rows side by side.
+    """Combine embeddings with the ids and labels of their rows.
 
     Args:
         data: the graph, graphs or graph of several types that was embedded.
@@ -121,7 +121,7 @@ def _table(columns: dict[str, Any], rows: int, constants: dict[str, Any]) -> pa.
 
 
 def _join(tables: list[pa.Table]) -> pa.Table:
-    """Put tables under each other; ids of different kinds become text."""
+    """Stack tables; ids of different types become text."""
     tables = [table for table in tables if len(table)] or tables[:1]
     for name in ("id", "source", "target"):
         if (

@@ -1,4 +1,4 @@
-"""Every dataset we know by name: one table."""
+"""The table of all datasets known by name."""
 
 import contextlib
 import difflib
@@ -9,21 +9,20 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from dsgrl.datasets.builtin import load_debian, load_debian_hetero, load_digits_graphs
 from dsgrl.graph.flat import FlatGraphs
 from dsgrl.io.tu import has_raw_files, read_tu
-from dsgrl.typing import InputError
+from dsgrl.typing import InputError, Level
 
 logger = logging.getLogger(__name__)
 
-Level = Literal["node", "graph", "hetero"]
 Counts = tuple[int, int, int, int]
 
-# A server that does not answer is given up after this time; PyG would wait forever.
+# Timeout of a download, in seconds; PyG has none.
 SILENCE_SECONDS = 30
 
 
@@ -33,7 +32,7 @@ class Dataset:
 
     Attributes:
         load: reads it from (or downloads it into) the data folder.
-        summary: one line for people.
+        summary: one line of description.
         num_nodes: N, over all graphs and types; checked after loading, as the other
             counts.
         num_edges: directed edges, likewise.
@@ -72,7 +71,7 @@ class Dataset:
 
 
 def data_folder() -> Path:
-    """Where datasets live: DSGRL_DATA, else a cache folder of the user's."""
+    """The data folder: DSGRL_DATA, else the user's cache folder."""
     if folder := os.environ.get("DSGRL_DATA"):
         return Path(folder)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -84,14 +83,14 @@ def load_dataset(name: str, folder: Path | None = None) -> Any:
 
     Args:
         name: a key of `DATASETS`, in any case.
-        folder: where the data lives; `data_folder()` by default.
+        folder: the data folder; `data_folder()` by default.
 
     Returns:
         By its level: PyG `Data` (node), `FlatGraphs`, a sequence of `Data` with `y` [1]
         each (graph), or `HeteroData` with `y` of the target type (hetero).
 
     Raises:
-        InputError: if the name is unknown or the data cannot be had.
+        InputError: if the name is unknown or the data cannot be loaded.
     """
     key = known_dataset(name)
     row = DATASETS[key]
@@ -102,7 +101,7 @@ def load_dataset(name: str, folder: Path | None = None) -> Any:
         data = row.load(folder)
     except (InputError, MemoryError):
         raise
-    # Reading and downloading fail in many ways, each library with errors of its own.
+    # Each library raises other errors when reading or downloading fails.
     except Exception as error:
         _remove_empty(made)
         raise InputError(f"dataset '{key}' {_explain(row, place, error)}") from error
@@ -144,7 +143,7 @@ def did_you_mean(name: str, among: Iterable[str], cutoff: float = 0.5) -> str:
 
 
 def _explain(row: Dataset, place: Path, error: Exception) -> str:
-    """Say why a dataset could not be had, where it was looked for and what to do."""
+    """Describe why a dataset could not be loaded, its folder and what to do."""
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     if row.built_in or any(path.is_file() for path in place.rglob("*")):
         return f"cannot be read ({reason}): {_remedy(row, place)}"
@@ -160,7 +159,7 @@ def _remedy(row: Dataset, place: Path) -> str:
         return "install dsgrl again"
     return (
         f"remove {place} and load it again, or set DSGRL_DATA or --data to the folder "
-        f"that has a whole {row.place}"
+        f"that has a complete {row.place}"
     )
 
 
@@ -193,7 +192,7 @@ def _count(row: Dataset, data: Any) -> tuple[int, int, int, int, int]:
 
 @contextlib.contextmanager
 def _quiet_and_impatient() -> Iterator[None]:
-    """Let PyG's classes print nothing and give up a server that does not answer."""
+    """Silence the output of PyG's classes and set a timeout for downloads."""
     seconds = socket.getdefaulttimeout()
     socket.setdefaulttimeout(SILENCE_SECONDS)
     try:
@@ -298,7 +297,7 @@ DATASETS: dict[str, Dataset] = {
     "facebook": _pyg(
         "FacebookPagePage", "facebook", "pages that like each other",
         (22470, 342004, 128, 4)),
-    # The paper took the links as they point; PyG's default adds the way back.
+    # The paper uses directed links; PyG's default adds the reverse links.
     "wikics": _pyg(
         "WikiCS", "wikics", "articles on computer science that link to each other",
         (11701, 297110, 300, 10), is_undirected=False),

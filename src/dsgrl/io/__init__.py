@@ -1,4 +1,4 @@
 """Files in and out: tables, arrays, embeddings, atomic writing.
 
-Nothing here loads torch: what is read are NumPy arrays and Arrow tables.
+Nothing here loads torch: files are read as NumPy arrays and Arrow tables.
 """

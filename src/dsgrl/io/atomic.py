@@ -1,4 +1,4 @@
-"""Atomic writing: a file or folder appears whole under its name, or not at all."""
+"""Atomic writing: a file or folder appears complete under its name, or not at all."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from dsgrl.typing import InputError
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Give a path to write a file or folder to; rename it when all went well.
+    """Yield a path to write a file or folder to; rename it on success.
 
     A killed or failed run leaves what was at `path` as it was.
 
@@ -34,7 +34,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def _move(part: Path, path: Path) -> None:
-    """Rename into place; a folder that is there already steps aside first."""
+    """Rename into place; an existing folder is moved aside first."""
     if not path.is_dir():
         part.replace(path)
         return
@@ -57,7 +57,7 @@ def _remove(path: Path) -> None:
 
 
 def describe_os_error(error: OSError) -> str:
-    """Say in words why a file could not be written."""
+    """Describe why a file could not be written."""
     # NumPy and safetensors give no error number: "8 requested and 0 written".
     said = str(error)
     short = error.errno is None and (
@@ -69,7 +69,7 @@ def describe_os_error(error: OSError) -> str:
 
 
 def check_writable(folder: Path) -> None:
-    """Fail if a folder does not take files."""
+    """Fail if a folder is not writable."""
     with atomic_write(folder / ".dsgrl-write-test") as part:
         part.touch()
     (folder / ".dsgrl-write-test").unlink(missing_ok=True)

@@ -45,7 +45,7 @@ def write_views(folder: Path, views: Sequence[tuple[pa.Table, pa.Table]]) -> Non
     """Write learned views as tables: `features1.parquet`, `edges1.parquet`, ...
 
     Args:
-        folder: where to; replaced as a whole when all is written.
+        folder: folder to write; replaced when all files are written.
         views: features and edges of each view, see `rows.tabulate_view`.
     """
     check_views_path(folder)
@@ -66,7 +66,7 @@ def write_embeddings(
     """Write embeddings by the path's suffix: parquet, npy, npz or csv.
 
     Args:
-        path: where to; renamed into place when whole.
+        path: file to write; renamed into place when complete.
         ids: one id per row, kept as they are.
         z: embeddings [N, D].
         labels: one label per row, if known.

@@ -131,7 +131,7 @@ def _refuse_duplicates(path: Path, ids: pa.Array) -> None:
     if len(repeated):
         first = repeated[0]
         raise InputError(
-            f"{path}: node id '{first['values']}' stands {first['counts']} times in "
+            f"{path}: node id '{first['values']}' appears {first['counts']} times in "
             f"the table of nodes, expected each id once"
         )
 

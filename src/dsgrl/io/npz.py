@@ -58,7 +58,9 @@ def _load(path: Path) -> Arrays:
             return {key: file[key] for key in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: cannot be read ({reason}): is it whole?") from error
+        raise InputError(
+            f"{path}: cannot be read ({reason}): is the file truncated?"
+        ) from error
 
 
 def _read_edges(path: Path, arrays: Arrays) -> tuple[IntArray, FloatArray | None, int]:

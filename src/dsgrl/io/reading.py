@@ -1,4 +1,4 @@
-"""Files of embeddings and of labels, whoever wrote them."""
+"""Files of embeddings and of labels, written by any tool."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -16,13 +16,13 @@ from dsgrl.io.tables import (
 )
 from dsgrl.typing import FloatArray, InputError
 
-# Columns and arrays of these names are no part of an embedding.
+# Columns and arrays of these names are not part of an embedding.
 ID_NAMES = ("id", "ids")
 RESERVED = (*ID_NAMES, "type", "label")
 
 
 class Rows(NamedTuple):
-    """What a file holds, one entry per row of it; None for what it does not hold.
+    """Contents of a file, one entry per row; None for what the file does not have.
 
     Attributes:
         ids: int64 or text.
@@ -198,7 +198,7 @@ def _keys(path: Path, column: Any, name: str) -> pa.Array:
 def _labels(path: Path, column: pa.Array) -> npt.NDArray[Any]:
     """Return text or numbers; None for rows without a label.
 
-    Whole numbers are read as such, and negative ones stand for no label, as in
+    Whole numbers are read as such, and negative ones mean no label, as in
     `evaluate`.
     """
     if pa.types.is_nested(column.type):
@@ -206,7 +206,7 @@ def _labels(path: Path, column: pa.Array) -> npt.NDArray[Any]:
     values = column.to_pylist()
     values = [None if v in ("", None) or v != v else v for v in values]
     if not any(isinstance(v, float) and v % 1 for v in values):
-        # Names are no numbers, and stay what they are.
+        # Names stay text.
         with suppress(ValueError, OverflowError):
             numbers = [-1 if v is None else int(v) for v in values]
             values = [None if number < 0 else number for number in numbers]

@@ -38,7 +38,7 @@ def read_table(path: Path) -> pa.Table:
         return _narrow_text(table)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        hint = "is it UTF-8?" if "UTF8" in reason else "is it whole?"
+        hint = "is it UTF-8?" if "UTF8" in reason else "is the file truncated?"
         raise InputError(f"{path}: cannot be read ({reason}): {hint}") from error
 
 
@@ -62,7 +62,7 @@ def refuse_repeated_columns(path: Path, table: pa.Table) -> None:
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise InputError(
-            f"{path}: column '{repeated[0]}' stands twice, expected each name once"
+            f"{path}: column '{repeated[0]}' appears twice, expected each name once"
         )
 
 

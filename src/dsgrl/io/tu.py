@@ -38,14 +38,14 @@ ARRAYS = (
     "attributes",
     "edge_attr",
 )
-# Part of the stamp: arrays laid out otherwise need another number.
+# Part of the stamp; a new layout of the arrays needs a new number.
 LAYOUT = 2
 # With pyarrow's own block of 1 MB, COLLAB's edges take 1.6 times as long.
 BLOCK_BYTES = 1 << 24
 
 
 def has_raw_files(folder: Path) -> bool:
-    """Say whether `folder`/raw has the files no set can do without."""
+    """Whether `folder`/raw has the files that every set needs."""
     return all(_raw_file(folder, part).is_file() for part in REQUIRED)
 
 
@@ -63,7 +63,7 @@ def read_tu(folder: Path) -> FlatArrays:
     arrays = _read_kept(kept, stamp)
     if arrays is None:
         arrays = _parse(folder)
-        # Where nothing can be written, the next time takes as long, nothing else.
+        # Without write access there is no cache: the next read takes as long.
         with (
             suppress(InputError),
             atomic_write(kept) as part,
@@ -87,7 +87,7 @@ def _raw_file(folder: Path, part: str) -> Path:
 
 
 def _stamp(folder: Path) -> str:
-    """Describe the files, so that others in their place are noticed."""
+    """Describe the files, so that changed files are detected."""
     files = [_raw_file(folder, part) for part in REQUIRED + OPTIONAL]
     found = [(file.name, file.stat()) for file in files if file.is_file()]
     return json.dumps(
@@ -96,7 +96,7 @@ def _stamp(folder: Path) -> str:
 
 
 def _read_kept(path: Path, stamp: str) -> dict[str, Array] | None:
-    """Return what was kept of these very files; None if nothing is, or it is broken."""
+    """Return the cache of these files; None if there is none or it is broken."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.testzip() is not None:
@@ -240,7 +240,7 @@ def _read_columns(
     what: str = "node",
     kind: pa.DataType | None = None,
 ) -> list[Array]:
-    """Read lines of numbers parted by commas, one array per column."""
+    """Read lines of numbers separated by commas, one array per column."""
     try:
         with path.open() as file:
             found = file.readline().count(",") + 1
@@ -251,7 +251,9 @@ def _read_columns(
             columns = _parse_lines(path, found, kind or pa.int32())
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: cannot be read ({reason}): is it whole?") from error
+        raise InputError(
+            f"{path}: cannot be read ({reason}): is the file truncated?"
+        ) from error
     if num_columns is not None and found != num_columns:
         raise InputError(f"{path}: has {found} columns, expected {num_columns}")
     if rows is not None and len(columns[0]) != rows:
@@ -273,7 +275,7 @@ def _parse_lines(path: Path, num_columns: int, kind: pa.DataType) -> list[Array]
             column_types=dict.fromkeys(names, kind), null_values=[]
         ),
     )
-    # The table's memory is not to be written to: these are copies.
+    # The table's memory is read-only: these are copies.
     return [np.concatenate([c.to_numpy() for c in table[n].chunks]) for n in names]
 
 
