@@ -251,7 +251,7 @@ def test_embed__truncated_parquet(run: Run, here: Path, share: float) -> None:
     pyarrow.parquet.write_table(pa.table({"source": IDS, "target": IDS}), path)
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    assert_refused(run("embed edges.parquet -o z.npy"), "edges.parquet", "whole")
+    assert_refused(run("embed edges.parquet -o z.npy"), "edges.parquet", "truncated")
 
 
 @pytest.mark.parametrize("words", BAD_WORDS)

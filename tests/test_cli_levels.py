@@ -253,11 +253,11 @@ def test_embed_and_transform__real_data(run: Run, level: str, augment: str) -> N
     np.testing.assert_allclose(read("again.parquet")[1], z, rtol=1e-4, atol=1e-5)
 
 
-def test_notices__are_told_once(run: Run) -> None:
+def test_messages__are_shown_once(run: Run) -> None:
     """Each fit of a search says the same of the same data."""
     Path("edges.csv").write_text("source,target\n0,1\n1,2\n2,0\n2,3\n")
-    told = run("embed edges.csv -o z.npy --epochs 1").err
-    assert told.count("no node features") == 1
+    shown = run("embed edges.csv -o z.npy --epochs 1").err
+    assert shown.count("no node features") == 1
     once = Once()
     record = logging.makeLogRecord({"msg": "the graph has %d columns", "args": (3,)})
     other = logging.makeLogRecord({"msg": "the graph has %d columns", "args": (4,)})

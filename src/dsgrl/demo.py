@@ -1,4 +1,4 @@
-"""The demo: what one gets from a built-in graph, in numbers and in neighbours."""
+"""The demo: scores and nearest neighbours of embeddings of a built-in graph."""
 
 import json
 import time
@@ -24,7 +24,7 @@ NODE_PROTOCOL, GRAPH_PROTOCOL = "ten 5/15/80 splits", "ten folds"
 
 
 class Subject(NamedTuple):
-    """What a demo is about.
+    """Data and labels of a demo.
 
     Attributes:
         described: one sentence with its size.
@@ -53,7 +53,7 @@ class Subject(NamedTuple):
 def run_demo(
     out: Path, *, level: Level = "node", seed: int = 0, verbose: bool = False
 ) -> Iterator[tuple[str, Any]]:
-    """Embed a built-in graph and judge the result.
+    """Embed a built-in graph and score the result.
 
     Args:
         out: folder for `summary.json`, `embeddings.parquet` and `model/`.
@@ -149,7 +149,7 @@ SUBJECTS = {"node": _packages, "graph": _digits, "hetero": _archive}
 
 
 def _neighbors(level: Level, subject: Subject, z: Any) -> dict[str, list[str]]:
-    """Return the nearest of some well-known things, by name."""
+    """Return the nearest neighbours of some well-known rows, by name."""
     if level == "graph":
         digits = [str(digit) for digit in subject.y]
         shown = [digits.index(digit) for digit in sorted(set(digits))]

@@ -83,17 +83,17 @@ def _options(
 
 
 class Once(logging.Filter):
-    """Lets every notice pass once: a search fits the same data many times."""
+    """Passes every message once: a search fits the same data many times."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: set[str] = set()
+        self.seen: set[str] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether this one is new."""
+        """Return whether this message is new."""
         text = record.getMessage()
-        is_new = text not in self.told
-        self.told.add(text)
+        is_new = text not in self.seen
+        self.seen.add(text)
         return is_new
 
 
@@ -110,11 +110,11 @@ def main() -> None:
     except InputError as error:
         status = _fail(str(error), 2)
     except typer.TyperException as error:
-        status = _fail(f"{error.format_message()} ('dsgrl --help' tells more)", 2)
+        status = _fail(f"{error.format_message()} (see 'dsgrl --help')", 2)
     except (typer.Abort, KeyboardInterrupt):
         status = _fail("stopped", 130)
     except BrokenPipeError:
-        # The reader of our output has gone; say nothing, also not at exit.
+        # The reader of our output has closed the pipe: print nothing, also at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     except RuntimeError as error:

@@ -54,7 +54,7 @@ def demo(
                 f"{value.described} No label is used to learn; {value.labels} only "
                 f"judge ({value.protocol})."
             )
-            table.title = f"{value.labels} told from the vector, in %"
+            table.title = f"{value.labels} predicted from the vectors, in %"
         elif kind == "score":
             name, score = value
             table.add_row(ROWS[name], f"{score.mean:.1f}", f"{score.std:.1f}")

@@ -38,7 +38,7 @@ def evaluate(
         typer.Option(help="5/15/80, 10/10/80, balanced or folds (default: 5/15/80)."),
     ] = None,
     probe: Annotated[
-        Literal["logistic", "knn"], typer.Option(help="What is put on the vectors.")
+        Literal["logistic", "knn"], typer.Option(help="Classifier of the vectors.")
     ] = "logistic",
     metric: Annotated[
         str | None,
@@ -49,10 +49,10 @@ def evaluate(
         bool, typer.Option("--json", help="Print one line of JSON.")
     ] = False,
 ) -> None:
-    """Judge embeddings by how well labels can be told from them.
+    """Score embeddings by how well labels can be predicted from them.
 
-    A linear classifier is fitted on few rows, everything about it is chosen on other
-    rows, and the rest judge: ten times, on seeded splits.
+    A linear classifier is fitted on training rows, tuned on validation rows and scored
+    on test rows, on ten seeded splits.
     """
     from dsgrl.evaluation.files import evaluate_files
 
@@ -124,7 +124,7 @@ def bench(
         bool,
         typer.Option(
             "--in-process",
-            help="Fit here, not in a process per cell; peak memory is not told then.",
+            help="Fit here, not in a process per cell; peak memory is not reported.",
         ),
     ] = False,
     repeats: Annotated[
@@ -134,10 +134,10 @@ def bench(
 ) -> None:
     """Measure, and print one JSON line per score.
 
-    Beside every method of a table stand its controls: the untrained model and raw
+    Every method of a table is compared with its controls: the untrained model and raw
     features (for graphs, features without structure). A suite that was stopped goes on
-    where it was if given the same --results. A cell that fails is told and the suite
-    goes on; the exit code is 1 then.
+    where it was if given the same --results. A cell that fails is reported and the
+    suite continues; the exit code is then 1.
     """
     names = None if datasets is None else split_names(datasets)
     refuse_unused(
@@ -255,14 +255,16 @@ def tune(
         from dsgrl.tune import Tuned
         from dsgrl.tune import tune as run_tune
     except ModuleNotFoundError as error:
-        raise InputError("Optuna is not there: pip install 'dsgrl[tune]'") from error
+        raise InputError(
+            "Optuna is not installed: pip install 'dsgrl[tune]'"
+        ) from error
     from dsgrl.bench.recipes import parse_settings
 
     with Console(stderr=True).status("") as status:
 
-        def show(stands: Tuned) -> None:
+        def show(progress: Tuned) -> None:
             status.update(
-                f"{stands.trials} of {trials} trials, best {stands.value:.4f}"
+                f"{progress.trials} of {trials} trials, best {progress.value:.4f}"
             )
 
         tuned = run_tune(
