@@ -67,7 +67,10 @@ def test_stock__trains_the_same_model(community_graph: Data) -> None:
         ours.encoder.layers, (stock.conv1, stock.conv2), strict=True
     ):
         layer.weight.data = conv.lin.weight.data.t()
-        layer.bias.data = conv.bias.data
+        if layer.bias is None:
+            torch.nn.init.zeros_(conv.bias)
+        else:
+            layer.bias.data = conv.bias.data
     views = torch.stack(
         [stock.augment1(community_graph.x), stock.augment2(community_graph.x)], dim=1
     ).relu()

@@ -1,18 +1,16 @@
-"""Draw docs/pictures/learning-*.svg and write docs/LEARNING.md: `make readme`."""
+"""The tables and pictures of LEARNING.md, from recorded curves."""
 
 import io
 import re
 import statistics
-from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from dsgrl.bench.lines import Line, read_lines
-from studies.curves import ALONE, base_setting, is_curve, name_setting
+from studies import RESULTS
+from studies.curves import NODE_DEFAULT, base_setting, is_curve, name_setting
 
-ROOT = Path(__file__).parent.parent
-PICTURES = ROOT / "docs" / "pictures"
 # Columns of the picture: a title and the signals drawn in it.
 PANELS: dict[str, tuple[str, ...]] = {
     "probe, %": ("val", "test"),
@@ -70,7 +68,7 @@ def moments(line: Line) -> dict[str, dict[str, float]]:
 
 
 def score_table(lines: list[Line]) -> str:
-    """Return what training gives and then takes, per dataset."""
+    """Return what training gains and loses again, per dataset."""
     out = [
         "| dataset | untrained | best (epoch) | at the end | gained | lost again |",
         "|---|---|---|---|---|---|",
@@ -174,8 +172,8 @@ def start_table(lines: list[Line]) -> str:
 def gain_table() -> str:
     """Return what other starts reach, chosen without labels."""
     scores: dict[str, dict[str, str]] = {}
-    for row in read_lines([ROOT / "results" / "gain.jsonl"]):
-        # What has no name is of the time when the default was 1.
+    for row in read_lines([RESULTS / "gain.jsonl"]):
+        # A line without a gain was recorded when the default was 1.
         found = re.fullmatch(r"default(, gain=([0-9.]+))?", row["recipe"])
         if row["method"] == "dsgrl-feature" and row["seed"] == 0 and found:
             cell = f"{row['mean']:.1f} ({row['epochs']})"
@@ -190,7 +188,7 @@ def gain_table() -> str:
 
 def curves(level: str) -> list[Line]:
     """Return the recorded curves of a level."""
-    lines = read_lines([ROOT / "results" / "curves.jsonl"])
+    lines = read_lines([RESULTS / "curves.jsonl"])
     return [line for line in lines if is_curve(line) and line["level"] == level]
 
 
@@ -210,29 +208,19 @@ def pictures() -> dict[str, str]:
     return drawn
 
 
-def render() -> str:
-    """Return the page."""
-    nodes = curves("node")
-    default, alone = base_curves("node"), name_setting(ALONE)
-    text = (ROOT / "scripts" / "learning.md").read_text()
-    for name, table in {
-        "scores": score_table(default),
-        "rising": change_table(default, "untrained", "best"),
-        "falling": change_table(default, "best", "last"),
+def tables() -> dict[str, str]:
+    """Return the tables of the page by name."""
+    nodes, default = curves("node"), name_setting(NODE_DEFAULT)
+    base = base_curves("node")
+    return {
+        "scores": score_table(base),
+        "rising": change_table(base, "untrained", "best"),
+        "falling": change_table(base, "best", "last"),
         "settings": setting_table(
-            [line for line in nodes if line["setting"] not in ("gain=0.7", alone)]
+            [line for line in nodes if line["setting"] not in ("gain=0.7", default)]
         ),
-        "alone": score_table([line for line in nodes if line["setting"] == alone]),
+        "default": score_table([line for line in nodes if line["setting"] == default]),
         "start": start_table(nodes),
         "gains": gain_table(),
         "graph scores": score_table(base_curves("graph")),
-    }.items():
-        text = text.replace(f"<!-- {name} -->", table)
-    return text
-
-
-if __name__ == "__main__":
-    PICTURES.mkdir(exist_ok=True)
-    for name, picture in pictures().items():
-        (PICTURES / name).write_text(picture)
-    (ROOT / "docs" / "LEARNING.md").write_text(render())
+    }
