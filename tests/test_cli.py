@@ -263,7 +263,7 @@ def test_command_line__bad_words(run: Run, here: Path, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("columns", "part"),
-    [("u,v", "lacks 'w'"), ("u,v,x", "lacks 'w'"), ("u,v,w,x", "'x' too much")],
+    [("u,v", "lacks 'w'"), ("u,v,x", "lacks 'w'"), ("u,v,w,x", "also has 'x'")],
 )
 def test_transform__other_columns(
     run: Run, here: Path, columns: str, part: str

@@ -174,7 +174,7 @@ def test_transform__named_columns_are_put_in_order(community_graph: Data) -> Non
     moved.feature_names = [names[i] for i in order.tolist()]
     np.testing.assert_allclose(model.transform(moved), z, rtol=1e-5)
     moved.feature_names[3] = "stranger"
-    with pytest.raises(InputError, match="1 missing, 1 too many"):
+    with pytest.raises(InputError, match="1 missing, 1 unknown"):
         model.transform(moved)
 
 

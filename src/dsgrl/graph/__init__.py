@@ -1,8 +1,8 @@
-"""What comes in and how it is held.
+"""The engine: the data structures of a graph and the product on its edges.
 
-Anything a user has (PyG data, tables, a dataset's name) becomes one checked `Graph`:
-features and an `Adjacency` in compressed rows. `propagate` is the engine's one hot
-kernel; no other room touches edges one by one.
+`as_graph` converts every accepted input to one checked `Graph`: features and an
+`Adjacency` in compressed rows. `propagate` is the one hot kernel; no other room loops
+over edges.
 """
 
 from dsgrl.graph.adjacency import Adjacency, propagate

@@ -1,12 +1,12 @@
 r"""Sparse matrices in compressed rows, and `propagate` on them.
 
-An `Adjacency` is a matrix A [R, C] whose row i lists what flows into i. A graph's
-edges are one (R = C = N); a bag-of-words feature matrix is another (R = N rows,
-C = F words), so that X W is `propagate(x, weight)` and sparse features stay sparse
-through the first linear map.
+An `Adjacency` is a matrix A [R, C]; row i lists the incoming edges of i. The edges of
+a graph are one such matrix (R = C = N). A bag-of-words feature matrix is another
+(R = N rows, C = F words): X W is `propagate(x, weight)`, and sparse features stay
+sparse through the first linear map.
 
 =====================  =========================================================
-`propagate`            A H, forward by rows, backward by the kept transpose; for
+`propagate`            A H, forward by rows, backward by the cached transpose; for
                        learned weights also their gradient
 `normalized("gcn")`    D^-1/2 (A + I) D^-1/2, as PyG's `gcn_norm`
 `normalized("mean")`   D^-1 A, a weighted mean of the incoming rows
@@ -35,9 +35,9 @@ class Adjacency:
     """A sparse matrix: a pattern and one weight per entry.
 
     Args:
-        pattern: where the entries are.
-        value: their weights [E], in row order; they may require a gradient.
-        bipartite: rows and columns are different things: no entry is a self-loop.
+        pattern: positions of the entries.
+        value: their weights [E], in row order; may require a gradient.
+        bipartite: rows and columns are different nodes: no entry is a self-loop.
         attr: attributes of the entries [E, K], for encoders that take them.
     """
 
@@ -129,21 +129,21 @@ class Adjacency:
 
     @property
     def device(self) -> torch.device:
-        """Where the matrix lives."""
+        """Device of the matrix."""
         return self.pattern.col.device
 
     @property
     def edge_index(self) -> Tensor:
-        """Source and target of every entry [2, E], as PyG writes them."""
+        """Source and target of every entry [2, E], in PyG's form."""
         return torch.stack([self.pattern.col.long(), self.pattern.row.long()])
 
     @cached_property
     def value_by_column(self) -> Tensor:
-        """The weights in the transpose's order [E]; only for weights not learned."""
+        """The weights in the transpose's order [E]; only for fixed weights."""
         return self.value[self.pattern.order]
 
     def materialize(self) -> "Adjacency":
-        """Return the graph with all its entries held, as this one has them already."""
+        """Return the graph with all entries in memory: this one."""
         return self
 
     def with_value(self, value: Tensor) -> "Adjacency":
@@ -151,7 +151,7 @@ class Adjacency:
         return Adjacency(self.pattern, value, bipartite=self.bipartite, attr=self.attr)
 
     def select(self, keep: Tensor) -> "Adjacency":
-        """Return the matrix with some of its entries only, by a mask [E]."""
+        """Return the matrix with the entries selected by a mask [E]."""
         rows, cols = self.shape
         return Adjacency.from_edge_index(
             self.edge_index[:, keep],
@@ -161,18 +161,18 @@ class Adjacency:
         )
 
     def parts(self) -> list[tuple["Adjacency", int, int]]:
-        """Return the matrix and where its columns and rows begin, as `Relations` do."""
+        """Return the matrix with its column and row offset, as `Relations` does."""
         return [(self, 0, 0)]
 
     def with_parts(self, parts: "list[Adjacency]") -> "Adjacency":
-        """Return what `parts` has become."""
+        """Return the one matrix of `parts`, after a change."""
         return parts[0]
 
     def diagonal_blocks(self, bounds: list[int]) -> "list[Adjacency]":
         """Cut a block-diagonal matrix into its blocks.
 
         Args:
-            bounds: where the blocks begin, and N at the end [B + 1].
+            bounds: first row of every block, then N [B + 1].
         """
         blocks = []
         starts = self.pattern.rowptr[bounds].tolist()
@@ -204,7 +204,7 @@ class Adjacency:
         )
 
     def to_dense(self) -> Tensor:
-        """Return the matrix [R, C] with parallel entries added up (small graphs)."""
+        """Return the dense matrix [R, C]; parallel entries are summed."""
         rows, cols = self.shape
         index = self.pattern.row.long() * cols + self.pattern.col.long()
         flat = torch.zeros(rows * cols, dtype=self.value.dtype, device=self.device)
@@ -217,7 +217,7 @@ class Adjacency:
         return multiply(self.pattern, self.value, h, by_column)
 
     def normalized(self, kind: NormalizationName) -> "Adjacency":
-        """Return the normalised matrix; computed once per kind and kept.
+        """Return the normalised matrix; computed once per kind and cached.
 
         Args:
             kind: "gcn" (self-loops added where missing, both sides scaled; without
@@ -233,16 +233,16 @@ class Adjacency:
 
 
 def propagate(adjacency: Adjacency, h: Tensor) -> Tensor:
-    """Sum what flows into every row: A H.
+    """Aggregate messages: A H.
 
-    Views lie side by side in the middle axis and share one pass.
+    Several views share one pass: they are the middle axis of `h`.
 
     Args:
         adjacency: the matrix [R, C].
-        h: what every column sends [C, ...].
+        h: message of every column [C, ...].
 
     Returns:
-        What every row receives [R, ...].
+        Weighted sum of the incoming messages of every row [R, ...].
     """
     cols = adjacency.shape[1]
     if h.size(0) != cols:
@@ -251,9 +251,9 @@ def propagate(adjacency: Adjacency, h: Tensor) -> Tensor:
 
 
 def inverse_or_zero(degree: Tensor, power: float) -> Tensor:
-    """Return degree ** -power, and 0 for nodes without weight."""
+    """Return degree ** -power, and 0 where the degree is 0."""
     has_weight = degree > 0
-    # Masked before the power, too: the gradient of 0 ** -power is not a number.
+    # Masked before the power, too: the gradient of 0 ** -power is NaN.
     return degree.where(has_weight, 1.0).pow(-power) * has_weight
 
 
@@ -264,9 +264,9 @@ def _row_sums(adjacency: Adjacency) -> Tensor:
 
 
 def _add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
-    """Give a loop of weight 1 to every node that has none; keep those there are.
+    """Add a self-loop of weight 1 to every node without one; keep existing ones.
 
-    Several loops of one node add up, where PyG's `gcn_norm` keeps the last of them.
+    Several loops of one node are summed; PyG's `gcn_norm` keeps the last of them.
     """
     pattern, position = adjacency.pattern.with_loops
     if pattern is adjacency.pattern:

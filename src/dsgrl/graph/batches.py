@@ -1,4 +1,4 @@
-"""Batches of many graphs; a single graph is one batch."""
+"""Mini-batches of graphs; a single graph is one batch."""
 
 from collections.abc import Iterator
 
@@ -8,17 +8,17 @@ from dsgrl.graph.graph import Graph
 
 
 def shuffled_batches(graph: Graph, size: int | None) -> Iterator[Graph]:
-    """Yield every graph once, in random order, in batches of nearly one size.
+    """Yield every graph once, in random order, in batches of nearly equal size.
 
     Args:
-        graph: many graphs side by side; a single one is yielded as it is.
-        size: the most graphs per batch; None for all at once.
+        graph: many graphs; a single one is yielded unchanged.
+        size: largest number of graphs per batch; None for all at once.
     """
     if graph.ptr is None:
         yield graph
         return
     count = graph.num_graphs
     order = torch.randperm(count).to(graph.ptr.device)
-    # Of one size, so that no batch is left with too few to compare.
+    # Equal sizes: a small last batch would have too few graphs to compare.
     for numbers in order.tensor_split(-(-count // (size or count))):
         yield graph.take(numbers)

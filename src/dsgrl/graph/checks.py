@@ -1,4 +1,4 @@
-"""What edges, weights and features must be; one line on what is wrong if not."""
+"""Checks of edges, weights and features; an error is one line."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from dsgrl.graph.adjacency import Adjacency
 from dsgrl.graph.graph import Features
 from dsgrl.typing import InputError
 
-# Below this share of non-zeros the sparse product is taken (measured on Coauthor CS,
-# 0.9 % filled: 20 times faster; if its cost grows evenly, they meet near 18 %).
+# Below this share of non-zeros the sparse product is used. On Coauthor CS (0.9 %
+# non-zeros) it is 20 times faster; by extrapolation both are equal near 18 %.
 SPARSE_BELOW = 0.1
 
 
 def as_tensor(name: str, value: Any) -> Tensor:
-    """Return a tensor, or a NumPy array or nested list as one.
+    """Convert a NumPy array or nested list to a tensor; a tensor is detached.
 
     Args:
-        name: what it is called in the message.
+        name: the name for the error message.
         value: numbers of any shape.
 
     Raises:
@@ -27,7 +27,7 @@ def as_tensor(name: str, value: Any) -> Tensor:
     """
     if not isinstance(value, Tensor):
         try:
-            # Torch takes neither negative strides nor read-only memory.
+            # Torch accepts neither negative strides nor read-only memory.
             value = torch.as_tensor(np.require(value, requirements=("C", "W")))
         except (TypeError, ValueError, RuntimeError) as error:
             raise InputError(
@@ -45,7 +45,7 @@ def edges_of(
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Return the checked edges [2, E], their weights [E] and attributes [E, K].
 
-    The edges are int64 whatever they are given as: offsets are added to them.
+    The edges are int64 for any input type, because offsets are added to them.
     """
     given = getattr(data, "edge_index", None)
     if given is None and getattr(data, "adj_t", None) is not None:
@@ -106,7 +106,7 @@ def _weights_of(data: Any, num_edges: int) -> Tensor | None:
 
 
 def check_features(given: Any, num_nodes: int) -> Features:
-    """Return checked features [N, F], held sparse if most of them are zero."""
+    """Return checked features [N, F], as a sparse matrix if most are zero."""
     x = as_tensor("x", given)
     if x.dim() != 2 or x.size(1) == 0:
         raise InputError(f"x has shape {list(x.shape)}, expected [nodes, columns >= 1]")

@@ -1,4 +1,4 @@
-"""Where tables of features come from, and what a trained model expects of them."""
+"""Checks that new data matches the training data of a model."""
 
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ class Expected(NamedTuple):
 
     Attributes:
         level: one graph, many, or one of several types.
-        made: of every table of features, whether it was made from the edges.
+        made: whether each feature table was computed from the edges.
         schema: types and relations, if there are several.
     """
 
@@ -29,7 +29,7 @@ class Expected(NamedTuple):
 
 
 def sources_of(data: Any, level: Level, schema: Schema | None) -> list[Any]:
-    """Return what holds each table: the data, its first graph, or its node types."""
+    """Return the object that holds each table: data, first graph, or node types."""
     if level == "hetero":
         assert schema is not None
         known = set(data.node_types)
@@ -39,10 +39,10 @@ def sources_of(data: Any, level: Level, schema: Schema | None) -> list[Any]:
 
 
 def check_expected(data: Any, level: Level, expected: Expected) -> None:
-    """Fail if data is of another level, or has features where training had none.
+    """Check that data has the level of training, and features where training had.
 
     Raises:
-        InputError: one line on how it differs.
+        InputError: one line that says how it differs.
     """
     if level != expected.level:
         raise InputError(
@@ -60,7 +60,7 @@ def check_expected(data: Any, level: Level, expected: Expected) -> None:
 
 
 def describe_tables(sources: list[Any], graph: Graph) -> tuple[TableInfo, ...]:
-    """Return what is known of the tables of a graph, by what they are read from.
+    """Return the metadata of the feature tables of a graph.
 
     Raises:
         InputError: if there is not one name per column.

@@ -1,4 +1,4 @@
-"""Many graphs in one set of tensors, which acts as a sequence of PyG `Data`."""
+"""Many graphs in one set of tensors that acts as a sequence of PyG `Data`."""
 
 import operator
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from dsgrl.typing import InputError
 class FlatGraphs(Sequence[Any]):
     """Many graphs; nodes and edges are sorted by graph.
 
-    An item is a `torch_geometric.data.Data` that shares the memory of these tensors
-    and is made when it is asked for. A slice is again a `FlatGraphs`.
+    An item is a `torch_geometric.data.Data`, created on access, that shares the memory
+    of these tensors. A slice is again a `FlatGraphs`.
 
     Attributes:
-        edge_index: nodes are numbered from 0 in every graph [2, E].
+        edge_index: edges; the nodes of every graph are numbered from 0 [2, E].
         node_ptr: first node of every graph, then N [B + 1].
         edge_ptr: first edge of every graph, then E [B + 1].
         x: features of the nodes [N, F].
@@ -65,7 +65,7 @@ class FlatGraphs(Sequence[Any]):
 
     @classmethod
     def from_arrays(cls, arrays: FlatArrays) -> "FlatGraphs":
-        """Take arrays as read from files; no copy is made where the types agree."""
+        """Convert arrays read from files, without a copy where the types agree."""
         x, names = arrays.features or (None, None)
         return cls(
             edge_index=torch.from_numpy(arrays.edges).long(),
@@ -83,17 +83,17 @@ class FlatGraphs(Sequence[Any]):
 
     @property
     def num_nodes(self) -> int:
-        """Nodes N of all graphs."""
+        """Number of nodes N of all graphs."""
         return int(self.node_ptr[-1])
 
     @property
     def num_edges(self) -> int:
-        """Edges E of all graphs."""
+        """Number of edges E of all graphs."""
         return self.edge_index.size(1)
 
     @property
     def num_features(self) -> int:
-        """Feature columns F; 0 if there are none."""
+        """Number of feature columns F; 0 if there are none."""
         return 0 if self.x is None else self.x.size(1)
 
     def __len__(self) -> int:
@@ -148,7 +148,7 @@ class FlatGraphs(Sequence[Any]):
         return data
 
     def _range(self, start: int, stop: int) -> "FlatGraphs":
-        """Return graphs that follow each other; the tensors are shared."""
+        """Return consecutive graphs; the tensors are shared."""
         node_ptr = self.node_ptr[start : stop + 1]
         edge_ptr = self.edge_ptr[start : stop + 1]
         nodes = slice(int(node_ptr[0]), int(node_ptr[-1]))
@@ -167,7 +167,7 @@ class FlatGraphs(Sequence[Any]):
         )
 
     def _take(self, numbers: Sequence[int]) -> "FlatGraphs":
-        """Return some graphs in the order given; the tensors are copied."""
+        """Return some graphs in the given order; the tensors are copied."""
         graphs = torch.tensor(numbers, dtype=torch.long)
         nodes, node_ptr = _rows(self.node_ptr, graphs)
         edges, edge_ptr = _rows(self.edge_ptr, graphs)
@@ -185,7 +185,7 @@ class FlatGraphs(Sequence[Any]):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the values of a slice, not those of the tensors it is cut from."""
+        """Pickle only the values of a slice, not the tensors it is a view of."""
         return {f.name: _own(getattr(self, f.name)) for f in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -197,7 +197,7 @@ class FlatGraphs(Sequence[Any]):
         return replace(self, y=None, label_names=None)
 
     def global_edge_index(self) -> Tensor:
-        """Return the edges with nodes numbered through all graphs [2, E]."""
+        """Return the edges with node numbers that count through all graphs [2, E]."""
         first = self.node_ptr[:-1].repeat_interleave(self.edge_ptr.diff())
         return self.edge_index + first
 
@@ -205,7 +205,7 @@ class FlatGraphs(Sequence[Any]):
         """Return the same nodes with other edges, without attributes.
 
         Args:
-            edge_index: nodes numbered through all graphs, sorted by graph [2, E].
+            edge_index: node numbers count through all graphs; sorted by graph [2, E].
             weight: weight of every edge [E].
         """
         graph = torch.bucketize(edge_index[0], self.node_ptr, right=True) - 1
@@ -224,14 +224,14 @@ def _tensor(array: Any) -> Tensor | None:
 
 
 def _part(values: Any, index: Any) -> Any:
-    """Return some rows of a tensor or list; None of None."""
+    """Return some rows of a tensor or list; None if there is none."""
     if isinstance(values, list) and not isinstance(index, slice):
         return [values[i] for i in index.tolist()]
     return None if values is None else values[index]
 
 
 def _rows(ptr: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the rows of some groups, and where each of them then begins."""
+    """Return the rows of some groups and the new start of each group."""
     sizes = ptr.diff()[groups]
     found = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
     shift = (ptr[groups] - found[:-1]).repeat_interleave(sizes)
@@ -239,7 +239,7 @@ def _rows(ptr: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _own(value: Any) -> Any:
-    """Copy a tensor that is a part of a larger one."""
+    """Copy a tensor that is a view of a larger one."""
     if isinstance(value, Tensor) and value.untyped_storage().nbytes() > value.nbytes:
         return value.clone()
     return value

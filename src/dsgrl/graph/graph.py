@@ -1,4 +1,4 @@
-"""The one form in which every graph is held, and batches of many of them."""
+"""`Graph`, the one data structure for every input, and batches of graphs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -18,10 +18,10 @@ AnyFeatures = Features | tuple[Features, ...]
 
 
 class TableInfo(NamedTuple):
-    """What is known of a table of features besides its values.
+    """Metadata of a feature table.
 
     Attributes:
-        made: the table was made from the edges.
+        made: whether the table was computed from the edges.
         names: name of every column, if known.
     """
 
@@ -30,11 +30,11 @@ class TableInfo(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a batch is from.
+    """The origin of a batch.
 
     Attributes:
-        whole: the set of graphs it was taken from.
-        numbers: the numbers of the graphs taken, in order [B].
+        whole: the set of graphs that the batch is taken from.
+        numbers: the indices of its graphs, in order [B].
     """
 
     whole: "Graph"
@@ -46,20 +46,19 @@ class Graph:
     """A checked graph, ready for a method: one graph, many, or one of several types.
 
     Attributes:
-        x: features, dense or (mostly zeros) sparse [N, F]; one such table per node
+        x: features, dense or (if mostly zeros) sparse [N, F]; one such table per node
             type if there are several.
-        adjacency: row i lists what flows into node i [N, N]; or the relations.
-        make_features: makes `x` from the edges, where it was made from them. It can be
-            pickled, as everything here.
-        ptr: for many graphs side by side, where each begins among the nodes, and N
-            at the end [B + 1].
-        tables: what is known of each table of features; empty if nothing is.
+        adjacency: row i lists the incoming edges of node i [N, N]; or the relations.
+        make_features: computes `x` from the edges, if it was computed from them. It
+            can be pickled, like everything here.
+        ptr: for many graphs, the first node of each graph, then N [B + 1].
+        tables: metadata of each feature table; empty if unknown.
         labels: class of every row, -1 where it is hidden; only for a method that
             needs labels [N] or [B].
         extras: what a method computed once for this graph, by name: tensors with a row
             per node [N, ...] or matrices [N, N].
-        origin: for a batch, which graphs of which set it has. A graph with other edges
-            has none. It is not pickled.
+        origin: for a batch, its graphs and the set they are from. A graph with changed
+            edges has none. It is not pickled.
     """
 
     x: Any
@@ -72,7 +71,7 @@ class Graph:
     origin: Origin | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy without the set that a batch was taken from."""
+        """Pickle and copy without `origin`."""
         return Graph, tuple(
             getattr(self, each.name) for each in fields(self) if each.name != "origin"
         )
@@ -97,19 +96,19 @@ class Graph:
 
     @property
     def num_graphs(self) -> int:
-        """How many graphs lie side by side."""
+        """Number of graphs."""
         return 1 if self.ptr is None else self.ptr.numel() - 1
 
     @property
     def num_rows(self) -> int:
-        """How many vectors an embedding has: one per node, or per graph of many."""
+        """Number of rows of an embedding: one per node, or per graph of many."""
         return self.num_nodes if self.ptr is None else self.num_graphs
 
     @property
     def bounds(self) -> list[int]:
-        """Where each graph, or each node type, begins; N at the end.
+        """First node of each graph, or of each node type, then N.
 
-        Learned edges never leave such a range of nodes.
+        Learned edges stay inside such a range of nodes.
         """
         if self.ptr is not None:
             return self.ptr.tolist()
@@ -118,7 +117,7 @@ class Graph:
         return [0, self.num_nodes]
 
     def split(self, z: Tensor) -> tuple[Tensor, ...]:
-        """Cut embeddings into what is compared with each other: the types of nodes."""
+        """Split embeddings by node type; rows of one type are compared."""
         if isinstance(self.adjacency, Relations):
             return tuple(self.adjacency.split_rows(z))
         return (z,)
@@ -137,7 +136,7 @@ class Graph:
         )
 
     def with_adjacency(self, adjacency: Adjacency | Relations) -> "Graph":
-        """Return the same nodes with other edges; features made of edges follow."""
+        """Return the same nodes with other edges; structural features are updated."""
         x = self.x
         if self.make_features is not None:
             x = self.make_features(adjacency)
@@ -145,7 +144,7 @@ class Graph:
         return other.to(adjacency.device)
 
     def take(self, graphs: Tensor) -> "Graph":
-        """Return some of many graphs, side by side, in the order given [B]."""
+        """Return a batch: some of many graphs, in the given order [B]."""
         assert self.ptr is not None
         rows, shift, ptr = _rows_of(self.ptr, graphs)
         origin = Origin(self, graphs)
@@ -169,7 +168,7 @@ class Graph:
 
 
 def select_rows(x: Features, rows: Tensor) -> Features:
-    """Return some rows of a table of features, dense or sparse, in the order given."""
+    """Return some rows of a feature table, dense or sparse, in the given order."""
     return _take_rows(x, rows, None) if isinstance(x, Adjacency) else x[rows]
 
 
@@ -178,24 +177,24 @@ def take_blocks(adjacency: Adjacency, ptr: Tensor, graphs: Tensor) -> Adjacency:
 
     Args:
         adjacency: a block-diagonal matrix [N, N].
-        ptr: where each block begins, and N at the end.
-        graphs: the numbers of the blocks, in order [B].
+        ptr: first row of each block, then N.
+        graphs: the indices of the blocks, in order [B].
     """
     rows, shift, _ = _rows_of(ptr, graphs)
     return _take_rows(adjacency, rows, shift)
 
 
 def _rows_of(ptr: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the rows of some graphs, how far each moves [n], and the new ptr."""
+    """Return the rows of some graphs, the shift of each row [n], and the new ptr."""
     starts, sizes = ptr[graphs], ptr.diff()[graphs]
     taken = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
-    # A node's number among those taken is its old one less its graph's shift.
+    # The new number of a node is its old number minus the shift of its graph.
     shift = (starts - taken[:-1]).repeat_interleave(sizes)
     return _ranges(starts, sizes, taken), shift, taken
 
 
 def _ranges(starts: Tensor, sizes: Tensor, ptr: Tensor) -> Tensor:
-    """Return start, start + 1, ... for every range, one after the other."""
+    """Return start, start + 1, ... of every range, concatenated."""
     total = torch.arange(int(ptr[-1]), device=starts.device)
     return total + (starts - ptr[:-1]).repeat_interleave(sizes)
 

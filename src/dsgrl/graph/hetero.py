@@ -1,4 +1,4 @@
-"""A `HeteroData` becomes one checked `Graph` with `Relations`."""
+"""Converts a `HeteroData` to one checked `Graph` with `Relations`."""
 
 import logging
 from functools import partial
@@ -24,21 +24,21 @@ logger = logging.getLogger(__name__)
 
 
 def as_hetero_graph(data: Any, schema: Schema | None) -> Graph:
-    """Hold a graph of several types; types without features get degrees.
+    """Convert a graph of several types; types without features get degrees.
 
     Args:
         data: a `torch_geometric.data.HeteroData`.
-        schema: the types and relations of training, if there was one.
+        schema: the types and relations of training; None while training.
 
     Raises:
-        InputError: one line on what is wrong with it.
+        InputError: one line that says what is wrong with the data.
     """
     given = {kind: getattr(data[kind], "x", None) for kind in data.node_types}
     sizes = _count_nodes(data, given)
     if schema is not None:
-        if strange := [kind for kind in sizes if kind not in schema.types]:
+        if unknown := [kind for kind in sizes if kind not in schema.types]:
             raise InputError(
-                f"node type '{strange[0]}' was not there in training, expected "
+                f"node type '{unknown[0]}' was not there in training, expected "
                 f"{', '.join(schema.types)}"
             )
         sizes = {kind: sizes.get(kind, 0) for kind in schema.types}
@@ -104,7 +104,7 @@ def _read_relations(data: Any, sizes: dict[str, int]) -> dict[Relation, Adjacenc
 def _fill_tables(
     tables: list[Features | None], relations: Relations
 ) -> tuple[Features, ...]:
-    """Give types without features their degrees."""
+    """Compute degree features for the types without features."""
     return tuple(
         degree_columns(relations, number) if table is None else table
         for number, table in enumerate(tables)
@@ -117,10 +117,10 @@ def _as_trained(
     given: set[Relation],
     schema: Schema,
 ) -> dict[Relation, Adjacency]:
-    """Bring relations into the form of training; those not there are empty."""
-    if strange := [r for r in given if r not in schema.relations]:
+    """Return the relations of training, in order; missing ones are empty."""
+    if unknown := [r for r in given if r not in schema.relations]:
         raise InputError(
-            f"relation {' '.join(strange[0])} was not there in training, expected "
+            f"relation {' '.join(unknown[0])} was not there in training, expected "
             f"{'; '.join(' '.join(r) for r in schema.relations)}"
         )
     none = torch.empty(2, 0, dtype=torch.long)
@@ -132,7 +132,7 @@ def _as_trained(
         if relation in found:
             result[relation] = found[relation]
         elif forward is not None:
-            # It needs no reverse here, being symmetric, but had one in training.
+            # Here the relation is symmetric and has no reverse; in training it had.
             result[relation] = reversed_edges(forward)
         else:
             result[relation] = Adjacency.from_edge_index(

@@ -1,4 +1,4 @@
-"""Anything accepted becomes one checked `Graph`; labels are not read."""
+"""Converts every accepted input to one checked `Graph`; labels are not read."""
 
 import logging
 from collections.abc import Sequence
@@ -28,21 +28,21 @@ logger = logging.getLogger(__name__)
 
 
 def level_of(data: Any) -> Level:
-    """Tell one graph ("node"), many ("graph") and one of several types ("hetero").
+    """Return the level: one graph ("node"), many ("graph"), several types ("hetero").
 
     Raises:
         InputError: if it is none of them.
     """
     if isinstance(data, FlatGraphs):
-        # Its graphs are made when asked for, and are what they should be.
+        # Its items are created on access and need no check.
         if len(data):
             return "graph"
         raise InputError("expected at least one graph, got an empty FlatGraphs")
-    # Asked first: PyG's datasets have the names of their graphs' attributes, too.
+    # Checked first: PyG's datasets also have the attributes of their graphs.
     many = isinstance(data, Sequence | torch.utils.data.Dataset)
     many = many and hasattr(data, "__len__") and not isinstance(data, str)
     if many and len(data):
-        # A dataset makes its graphs anew each time they are asked for.
+        # A dataset creates a graph on every access: check the first only.
         asked = data if isinstance(data, Sequence) else [data[0]]
         wrong = next((g for g in asked if not hasattr(g, "edge_index")), None)
         if wrong is None:
@@ -63,10 +63,10 @@ def level_of(data: Any) -> Level:
 
 
 def is_bare(data: Any) -> bool:
-    """Whether this is one graph without features: what it has is made from its edges.
+    """Whether this is one graph without features, which get computed from its edges.
 
     Raises:
-        InputError: if it is no graph.
+        InputError: if it is not a graph.
     """
     return level_of(data) == "node" and getattr(data, "x", None) is None
 
@@ -78,19 +78,19 @@ def as_graph(
     schema: Schema | None = None,
     expected: Expected | None = None,
 ) -> Graph:
-    """Check PyG data and hold it as the engine wants it; labels are not read.
+    """Check PyG data and convert it to a `Graph`; labels are not read.
 
     Args:
         data: a `torch_geometric.data.Data` with `edge_index`, optionally `x` (dense
             or torch-sparse) and `edge_weight`, as tensors or NumPy arrays; a list or
             dataset of them, or `FlatGraphs`; or a `HeteroData`.
-        structural_columns: how many columns to make if there is no `x`, five or more.
-        schema: the types and relations to expect of a `HeteroData`.
-        expected: what a model was trained on, its schema included; other data is
-            refused before features are made for it.
+        structural_columns: number of columns to compute if there is no `x`, at least 5.
+        schema: the expected types and relations of a `HeteroData`.
+        expected: what the model was trained on, including its schema. Other data is
+            refused before features are computed for it.
 
     Raises:
-        InputError: one line on what is wrong with it.
+        InputError: one line that says what is wrong with the data.
     """
     level = level_of(data)
     if expected is not None:
@@ -110,7 +110,7 @@ def as_graph(
 
 
 def _one(data: Any, structural_columns: int | None) -> Graph:
-    """Hold one graph."""
+    """Convert one graph."""
     num_nodes = _count_nodes(data)
     edge_index, weight, attr = edges_of(data, num_nodes)
     adjacency = Adjacency.from_edge_index(
@@ -120,7 +120,7 @@ def _one(data: Any, structural_columns: int | None) -> Graph:
     make_features = None
     if x is None:
         x = structural_features(adjacency, structural_columns)
-        # Made again from other edges, the columns keep their meaning.
+        # Computed again from other edges, the columns keep their meaning.
         make_features = partial(
             structural_features, columns=structural_columns, reference=x
         )
@@ -137,7 +137,7 @@ def _one(data: Any, structural_columns: int | None) -> Graph:
 
 
 def _many(graphs: list[Any], structural_columns: int | None) -> Graph:
-    """Hold many graphs side by side: one block-diagonal matrix."""
+    """Convert a list of graphs to one block-diagonal matrix."""
     with_x = sum(getattr(g, "x", None) is not None for g in graphs)
     if 0 < with_x < len(graphs):
         raise InputError(
@@ -155,7 +155,7 @@ def _many(graphs: list[Any], structural_columns: int | None) -> Graph:
             raise InputError(f"graph {number}: {error}") from error
         edges.append(edge_index + ptr[number])
         if edge_index.size(1):
-            # A graph without edges has nothing to say about them.
+            # A graph without edges may lack weights and attributes.
             weights.append(weight)
             attributes.append(attr)
     adjacency = Adjacency.from_edge_index(
@@ -183,7 +183,7 @@ def _many(graphs: list[Any], structural_columns: int | None) -> Graph:
 
 
 def _flat(graphs: FlatGraphs, structural_columns: int | None) -> Graph:
-    """Hold many graphs side by side, as `_many` holds a list of them."""
+    """Convert `FlatGraphs` to one block-diagonal matrix, as `_many` does a list."""
     if not graphs.num_nodes:
         raise InputError("the graphs are all empty: expected at least one node")
     sizes, counts = graphs.node_ptr.diff(), graphs.edge_ptr.diff()
@@ -211,7 +211,7 @@ def _flat(graphs: FlatGraphs, structural_columns: int | None) -> Graph:
 def _with_degrees(
     adjacency: Adjacency, ptr: Tensor, structural_columns: int | None
 ) -> Graph:
-    """Hold many graphs without features: their nodes are described by degrees."""
+    """Convert many graphs without features: the features are degrees."""
     make_features = partial(degree_features, columns=structural_columns)
     x = make_features(adjacency)
     logger.warning(
@@ -222,7 +222,7 @@ def _with_degrees(
 
 
 def _all_or_none(name: str, values: list[Tensor | None]) -> Tensor | None:
-    """Join what all graphs have."""
+    """Concatenate an attribute that all graphs have, or none."""
     given = [value for value in values if value is not None]
     if 0 < len(given) < len(values):
         raise InputError(
@@ -237,7 +237,7 @@ def _all_or_none(name: str, values: list[Tensor | None]) -> Tensor | None:
 
 
 def _has_nodes(data: Any) -> bool:
-    # PyG warns that it cannot count the nodes if x is an array.
+    # Not `num_nodes` if there is an x: PyG warns if x is an array.
     return getattr(data, "x", None) is not None or hasattr(data, "num_nodes")
 
 

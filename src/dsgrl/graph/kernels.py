@@ -1,9 +1,9 @@
 """The hot kernels: products of a sparse and a dense matrix, and their gradients.
 
-A `Pattern` says where the non-zeros of a matrix are, in compressed rows; its
-transpose is built once and kept. Every product runs on `embedding_bag`, which is a
-CSR product with prefetching: on two cores it takes a third of the time of
-`torch.sparse`'s own CSR kernel.
+A `Pattern` holds the positions of the non-zeros of a matrix in compressed rows; its
+transpose is built once and cached. Every product runs on `embedding_bag`, which is a
+CSR product with prefetching: on two cores it takes a third of the time of the CSR
+kernel of `torch.sparse`.
 """
 
 from functools import cached_property
@@ -14,16 +14,16 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-# Edges handled at once in the gradient to learned weights: two gathered blocks of
-# this many rows stay in the cache.
+# Edges per block in the gradient to learned weights: two gathered blocks of this many
+# rows fit in the cache.
 EDGE_BLOCK = 8192
 
 
 class Pattern:
-    """Where the non-zeros are: compressed rows, and the transpose built on demand.
+    """Positions of the non-zeros in compressed rows; the transpose is made on demand.
 
     Args:
-        rowptr: where each row begins in `col` [R + 1].
+        rowptr: start of each row in `col` [R + 1].
         col: column of each entry, row by row [E].
         num_cols: number of columns C.
     """
@@ -54,9 +54,9 @@ class Pattern:
 
     @cached_property
     def with_loops(self) -> tuple["Pattern", Tensor]:
-        """The pattern with an entry (i, i) for every node, and where ours are in it.
+        """The pattern with an entry (i, i) for every node, and our positions in it.
 
-        Those that are there already are kept; if none is missing it is this pattern.
+        Existing self-loops are kept; if none is missing, this pattern is returned.
         """
         entries = torch.arange(self.col.numel(), device=self.col.device)
         missing = torch.ones(self.num_rows, dtype=torch.bool, device=self.col.device)
@@ -79,8 +79,8 @@ def multiply(
     """Multiply a sparse matrix by dense rows, A H [R, ...].
 
     Args:
-        pattern: where the entries of A [R, C] are.
-        value: their weights [E]; they may require a gradient.
+        pattern: positions of the entries of A [R, C].
+        value: their weights [E]; may require a gradient.
         h: dense rows [C, ...].
         value_by_column: the weights in the transpose's order, needed for a gradient
             to `h` if the weights are not learned.
@@ -92,7 +92,7 @@ def multiply(
 
 
 class _Multiply(torch.autograd.Function):
-    """A H with gradients to H and, if they are learned, to the weights of A."""
+    """A H with gradients to H and, if the weights of A are learned, to them."""
 
     @staticmethod
     def forward(
@@ -139,7 +139,7 @@ def dot_ends(pattern: Pattern, h: Tensor) -> Tensor:
 
 
 class _DotEnds(torch.autograd.Function):
-    """h_row . h_col; the gradient is two sparse products, not two scattered sums."""
+    """h_row . h_col; the gradient is two sparse products, not scattered sums."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, h: Tensor, pattern: Pattern) -> Tensor:
@@ -177,7 +177,7 @@ def _product(pattern: Pattern, value: Tensor, h: Tensor) -> Tensor:
 
 
 def _dot_ends(pattern: Pattern, grad: Tensor, h: Tensor) -> Tensor:
-    """Return grad[row] . h[col] for every entry [E], a block of entries at a time."""
+    """Return grad[row] . h[col] for every entry [E], computed in blocks of entries."""
     grad, h = grad.flatten(1), h.flatten(1)
     result = h.new_empty(pattern.col.numel())
     for start in range(0, result.numel(), EDGE_BLOCK):
@@ -189,25 +189,25 @@ def _dot_ends(pattern: Pattern, grad: Tensor, h: Tensor) -> Tensor:
 
 
 def count_to_pointer(index: Tensor, size: int) -> Tensor:
-    """Turn unsorted row numbers into CSR row pointers [size + 1]."""
+    """Convert unsorted row numbers to CSR row pointers [size + 1]."""
     counts = torch.bincount(index.long(), minlength=size)
     return F.pad(counts.cumsum(0), (1, 0)).to(index.dtype)
 
 
 def index_type(largest: int) -> torch.dtype:
-    """Return the smallest type that holds numbers up to `largest`."""
+    """Return int32 if it can hold numbers up to `largest`, else int64."""
     return torch.int32 if largest < 2**31 else torch.int64
 
 
 def row_order(source: Tensor, target: Tensor, sources: int, targets: int) -> Tensor:
-    """Sort entries by row and, inside a row, by column; equal ones keep their order.
+    """Sort entries by row and, inside a row, by column; the sort is stable.
 
-    Entries that are sorted by column already, as PyG's are, are counted instead of
-    compared: the transpose of compressed columns is in the order wanted.
+    Entries already sorted by column, as in PyG, need no comparison sort: transposing
+    the compressed columns gives the order.
     """
     if source.is_cpu and source.numel() and not (source[1:] < source[:-1]).any():
         low, high = (int(end) for end in target.aminmax())
-        # SciPy would write beyond its arrays.
+        # SciPy does not check the range and would write out of bounds.
         assert low >= 0
         assert high < targets
         held_as = index_type(max(source.numel(), sources, targets))

@@ -1,7 +1,7 @@
-"""From a user's data to a `Graph` a model can take: the columns of training, scaled.
+"""Converts data to a `Graph` with the columns of training, scaled.
 
-`Preparation` is what a fitted model remembers of its training data: the level, the
-types and relations, and per table of features its columns. It holds no data.
+A fitted model stores a `Preparation`: the level, the types and relations, and the
+columns of each feature table of its training data. It holds no data.
 """
 
 import logging
@@ -27,13 +27,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The feature columns of one table, as seen in training.
+    """The feature columns of one table in training.
 
     Attributes:
-        count: how many.
-        names: what they are called, if that is known.
-        made: they were made from the edges.
-        scale: how they were scaled, if they were.
+        count: number of columns.
+        names: their names, if known.
+        made: whether they were computed from the edges.
+        scale: their scaling, if any.
     """
 
     count: int
@@ -48,11 +48,11 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a fitted model knows of its input.
+    """What a fitted model stores of its training data.
 
     Attributes:
-        spec: its level, sizes and schema.
-        columns: of every table of features, in the order of the types.
+        spec: level, sizes and schema.
+        columns: columns of every feature table, in the order of the types.
     """
 
     spec: Spec
@@ -70,17 +70,17 @@ class Preparation:
 
     @property
     def num_nodes(self) -> int:
-        """Nodes seen in training."""
+        """Number of nodes in training."""
         return self.spec.num_nodes
 
     @classmethod
     def fit(
         cls, data: Any, scaling: ScalingName, structural_columns: int | None = None
     ) -> tuple["Preparation", Graph]:
-        """Check training data, measure its columns and scale them.
+        """Check training data, fit the scaling of its columns and apply it.
 
         Raises:
-            InputError: if there is nothing to learn from.
+            InputError: if there are fewer than two rows.
         """
         graph = as_graph(data, structural_columns=structural_columns)
         return cls.of(graph, scaling, Spec.of(graph))
@@ -89,15 +89,15 @@ class Preparation:
     def of(
         cls, graph: Graph, scaling: ScalingName, spec: Spec
     ) -> tuple["Preparation", Graph]:
-        """Measure the columns of training data that has been read, and scale them.
+        """Fit the scaling of the columns of a training graph and apply it.
 
         Args:
-            graph: what `as_graph` read.
+            graph: the result of `as_graph`.
             scaling: see `fit_scale`.
-            spec: what else is known of it.
+            spec: its description.
 
         Raises:
-            InputError: if there is nothing to learn from.
+            InputError: if there are fewer than two rows.
         """
         if graph.num_rows < 2:
             given = "one graph" if spec.level == "graph" else "the graph has one node"
@@ -113,7 +113,7 @@ class Preparation:
         """Check that data has the columns of training, and scale them.
 
         Raises:
-            InputError: if it has not.
+            InputError: if it has other columns.
         """
         made = tuple(known.made for known in self.columns)
         graph = as_graph(
@@ -138,12 +138,12 @@ class Preparation:
         return self._scaled(replace(graph, x=x, tables=info))
 
     def _scaled(self, graph: Graph) -> Graph:
-        """Scale the columns, also those still to be made from other edges."""
+        """Scale the columns, also those computed later from other edges."""
         if all(known.scale is None for known in self.columns):
             return graph
         make = graph.make_features
         if make is not None:
-            # Not a lambda: a graph can be pickled.
+            # Not a lambda, which cannot be pickled.
             make = partial(self._make_scaled, make)
         return replace(graph, x=self._scale_all(graph.x), make_features=make)
 
@@ -158,7 +158,7 @@ class Preparation:
         return tables if isinstance(x, tuple) else tables[0]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the scales, as plain values."""
+        """Return everything except the scales as plain values."""
         schema = self.spec.schema
         return {
             **asdict(replace(self.spec, schema=None)),
@@ -179,7 +179,7 @@ class Preparation:
     def from_json(
         cls, saved: dict[str, Any], tensors: dict[str, Tensor]
     ) -> "Preparation":
-        """Rebuild what `to_json` and `tensors` gave."""
+        """Rebuild a preparation from the results of `to_json` and `tensors`."""
         values = dict(saved)
         schema = values["schema"]
         if schema is not None:
@@ -202,19 +202,19 @@ def _as_tuple(x: Any) -> tuple[Features, ...]:
 
 
 def _as_trained(x: Features, names: list[str] | None, known: Columns) -> Features:
-    """Put the columns of a table into the order of training.
+    """Reorder the columns of a table as in training.
 
     Raises:
-        InputError: if they are not the same columns.
+        InputError: if the columns differ.
     """
     if names is not None and known.names is not None and names != known.names:
         missing = [name for name in known.names if name not in set(names)]
         extra = [name for name in names if name not in set(known.names)]
         if missing or extra:
-            wrong = f"lacks '{missing[0]}'" if missing else f"has '{extra[0]}' too much"
+            wrong = f"lacks '{missing[0]}'" if missing else f"also has '{extra[0]}'"
             raise InputError(
                 f"the graph's columns differ from those of training: it {wrong} "
-                f"({len(missing)} missing, {len(extra)} too many)"
+                f"({len(missing)} missing, {len(extra)} unknown)"
             )
         position = {name: i for i, name in enumerate(names)}
         dense = x.to_dense() if isinstance(x, Adjacency) else x

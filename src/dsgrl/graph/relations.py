@@ -1,7 +1,7 @@
 """Heterogeneous graphs: several types of nodes, several relations between them.
 
-The rows of all types lie one after the other, in the order of the schema, so that an
-embedding of the whole graph is one tensor [N, ...] and a type is a range of its rows.
+The rows of all types are concatenated in the order of the schema. An embedding of the
+whole graph is one tensor [N, ...], and a type is a range of its rows.
 """
 
 import itertools
@@ -13,7 +13,7 @@ from torch import Tensor
 from dsgrl.graph.adjacency import Adjacency
 
 Relation = tuple[str, str, str]
-# What PyG puts before the name of a relation seen from its other end.
+# PyG's prefix for the name of a reverse relation.
 REVERSE = "rev_"
 
 
@@ -24,7 +24,7 @@ class Schema(NamedTuple):
     relations: tuple[Relation, ...]
 
     def ends(self) -> list[tuple[int, int]]:
-        """Return the numbers of every relation's source and target type."""
+        """Return the indices of the source and target type of every relation."""
         number = {name: i for i, name in enumerate(self.types)}
         return [(number[s], number[t]) for s, _, t in self.relations]
 
@@ -32,12 +32,12 @@ class Schema(NamedTuple):
 class Relations:
     """The edges of a heterogeneous graph: one matrix per relation.
 
-    Every type has at least one relation to itself, if need be without edges: it is
-    through it that a layer sees a node's own features.
+    Every type has at least one relation to itself, which may have no edges: through it
+    a layer sees a node's own features.
 
     Args:
         sizes: number of nodes of every type, in the order of the rows.
-        adjacencies: what flows along each relation [N_target, N_source].
+        adjacencies: the matrix of each relation [N_target, N_source].
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Relations:
 
     @property
     def device(self) -> torch.device:
-        """Where the graph lives."""
+        """Device of the graph."""
         return next(iter(self.adjacencies.values())).device
 
     def to(self, device: torch.device) -> "Relations":
@@ -68,7 +68,7 @@ class Relations:
         return self.with_parts([a.to(device) for a in self.adjacencies.values()])
 
     def parts(self) -> list[tuple[Adjacency, int, int]]:
-        """Return every matrix and where its columns and rows begin."""
+        """Return every matrix with its column and row offset."""
         return [
             (adjacency, self.bounds[source], self.bounds[target])
             for adjacency, (source, target) in zip(
@@ -81,7 +81,7 @@ class Relations:
         return Relations(self.sizes, dict(zip(self.adjacencies, parts, strict=True)))
 
     def with_inner(self, blocks: list[Adjacency]) -> "Relations":
-        """Put one graph per type in the place of its relations to itself."""
+        """Replace the relations of each type to itself by one graph per type."""
         parts = [
             blocks[source] if source == target else adjacency
             for adjacency, (source, target) in zip(
@@ -91,7 +91,7 @@ class Relations:
         return self.with_parts(parts)
 
     def as_one(self) -> Adjacency:
-        """Return all relations in one matrix [N, N], their kinds forgotten."""
+        """Return all relations in one matrix [N, N], without their names."""
         edges = [
             adjacency.edge_index
             + torch.tensor([[source], [target]], device=adjacency.device)
@@ -103,17 +103,17 @@ class Relations:
         )
 
     def split_rows(self, h: Tensor) -> list[Tensor]:
-        """Cut rows of all nodes [N, ...] into those of every type."""
+        """Split the rows of all nodes [N, ...] by type."""
         return list(h.split(list(self.sizes.values())))
 
 
 def with_reverse_relations(
     sizes: dict[str, int], adjacencies: dict[Relation, Adjacency]
 ) -> dict[Relation, Adjacency]:
-    """Let every edge be seen from both ends, and every type have its own relation.
+    """Add missing reverse relations, and a relation of every type to itself.
 
-    A relation whose reverse is there already (between the same types the other way
-    round, or itself symmetric, or called so) gets no second one.
+    A relation gets no reverse if it is symmetric, if another relation has the same
+    edges reversed, or if a relation has the name of the reverse.
     """
     found = dict(adjacencies)
     for relation, adjacency in adjacencies.items():
@@ -135,13 +135,13 @@ def with_reverse_relations(
 
 
 def reverse_of(relation: Relation) -> Relation:
-    """Name the relation seen from its other end, as PyG does."""
+    """Return the name of the reverse relation, as PyG forms it."""
     source, name, target = relation
     return target, f"{REVERSE}{name}", source
 
 
 def reversed_edges(adjacency: Adjacency) -> Adjacency:
-    """Let every edge go the other way."""
+    """Reverse the direction of every edge."""
     targets, sources = adjacency.shape
     return Adjacency.from_edge_index(
         adjacency.edge_index.flip(0),
@@ -151,7 +151,7 @@ def reversed_edges(adjacency: Adjacency) -> Adjacency:
 
 
 def forward_of(relation: Relation) -> Relation | None:
-    """Name the relation that this one is called the reverse of."""
+    """Return the relation whose reverse this is by name; None if it is not one."""
     source, name, target = relation
     if not name.startswith(REVERSE):
         return None
@@ -159,5 +159,5 @@ def forward_of(relation: Relation) -> Relation | None:
 
 
 def _numbers(pairs: Tensor, sources: int) -> Tensor:
-    """One number per edge, sorted: equal for equal sets of edges."""
+    """Return one number per edge, sorted: equal for equal sets of edges."""
     return torch.sort(pairs[1] * max(sources, 1) + pairs[0]).values

@@ -1,4 +1,4 @@
-"""Bring features of different units and lengths to one scale, once, before training."""
+"""Scaling of the features, fitted once before training."""
 
 from typing import NamedTuple
 
@@ -8,18 +8,18 @@ from torch import Tensor
 from dsgrl.graph.adjacency import Adjacency
 from dsgrl.typing import ScalingName
 
-# The mean squared length that "length" gives to shorter rows: that of 36 words.
+# Mean squared row length after scaling by "length": that of 36 words.
 SQUARED_LENGTH = 36.0
 
 
 class ColumnScale(NamedTuple):
-    """What is taken from every column, and what it is divided by [F]."""
+    """What is subtracted from every column, and its divisor [F]."""
 
     mean: Tensor
     deviation: Tensor
 
     def apply(self, x: Tensor | Adjacency) -> Tensor | Adjacency:
-        """Scale every column; sparse ones stay sparse unless they are shifted."""
+        """Scale every column; a sparse table stays sparse unless it is shifted."""
         if isinstance(x, Adjacency):
             if not self.mean.any():
                 return x.with_value(x.value / self.deviation[x.pattern.col.long()])
@@ -28,16 +28,19 @@ class ColumnScale(NamedTuple):
 
 
 def fit_scale(x: Tensor | Adjacency, scaling: ScalingName) -> ColumnScale | None:
-    """Measure the columns; None if the features stay as they are.
+    """Fit the scaling; None if the features stay unchanged.
 
     Args:
         x: features [N, F].
-        scaling: "none"; "standard", mean 0 and deviation 1; "columns", standard for
-            dense features that are not all 0 or 1; "unit", as "columns", and sparse
-            ones are divided by one number, so that their entries are of size 1;
-            "length", as "columns", then all multiplied by one number if rows are short:
-            the same weights do more with them, training is faster, and decay does not
-            outweigh what is learned.
+        scaling: one of
+
+            * "none";
+            * "standard": mean 0 and standard deviation 1;
+            * "columns": "standard" for dense features that are not all 0 or 1;
+            * "unit": "columns", and sparse features are divided by one number, so
+              that their non-zeros have mean square 1;
+            * "length": "columns", and if rows are short, all are multiplied by one
+              number. Training is then faster, and weight decay does not dominate.
     """
     if scaling == "none" or x.shape[0] == 0:
         return None
@@ -55,13 +58,13 @@ def _standard(x: Tensor | Adjacency) -> ColumnScale:
         x = x.to_dense()
     mean = x.mean(dim=0)
     deviation = x.std(dim=0, correction=0)
-    # A constant column stays zero instead of blowing up rounding errors.
+    # A constant column becomes zero: dividing would amplify rounding errors.
     constant = deviation <= 1e-6 * mean.abs().clamp_min(1e-30)
     return ColumnScale(mean, torch.where(constant, 1.0, deviation))
 
 
 def _one_unit(x: Adjacency) -> ColumnScale | None:
-    """Make the entries that are not 0 of size 1, on average, and leave the zeros."""
+    """Scale the non-zeros to mean square 1; zeros stay zero."""
     entries = x.value[x.value != 0].double()
     size = float(entries.square().mean().sqrt()) if len(entries) else 1.0
     if size == 1.0:
@@ -71,7 +74,7 @@ def _one_unit(x: Adjacency) -> ColumnScale | None:
 
 
 def _lengthened(x: Tensor | Adjacency, scale: ColumnScale | None) -> ColumnScale | None:
-    """Lengthen rows that are short on average; longer ones and zeros stay."""
+    """Lengthen the rows if they are short on average."""
     rows = x if scale is None else scale.apply(x)
     values = rows.value if isinstance(rows, Adjacency) else rows
     squared = float(values.square().sum()) / x.shape[0]

@@ -1,4 +1,4 @@
-"""What a method may know of the data it is built for."""
+"""The description of the training data that a method is built for."""
 
 import itertools
 from dataclasses import dataclass
@@ -10,17 +10,18 @@ from dsgrl.typing import Level
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spec:
-    """Sizes and schema of the training data; no data.
+    """Sizes and schema of the training data; holds no data.
 
     Attributes:
         level: what is embedded: nodes, graphs, or nodes of several types.
-        in_channels: feature columns of every node type; one entry if there is one.
-        num_nodes: nodes seen in training.
-        largest: nodes of the largest graph or type, inside which edges are learned.
-        has_features: False if all features were made from the edges.
+        in_channels: number of feature columns, one entry per node type.
+        num_nodes: number of nodes in training.
+        largest: number of nodes of the largest graph or node type; edges are learned
+            inside a graph or type.
+        has_features: False if the features were computed from the edges.
         schema: types and relations, if there are several.
-        edge_channels: columns of the edge attributes, 0 if there are none.
-        num_classes: classes of the labels, for methods that need them.
+        edge_channels: number of columns of the edge attributes, 0 if there are none.
+        num_classes: number of classes, for methods that need labels.
         target: the node type that has labels, if there are several types.
     """
 
@@ -54,5 +55,5 @@ class Spec:
 
     @property
     def widths(self) -> int | tuple[int, ...]:
-        """Feature columns as an encoder takes them: one number, or one per type."""
+        """Input width of an encoder: one number, or one per node type."""
         return self.in_channels if self.level == "hetero" else self.in_channels[0]

@@ -1,4 +1,4 @@
-"""Features for graphs that have none, made of the edges alone."""
+"""Structural features for graphs without node features, computed from the edges."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,11 +13,11 @@ from dsgrl.graph.relations import Relations
 from dsgrl.typing import FloatArray
 
 STRUCTURAL_COLUMNS = 64
-# Up to here the singular vectors are computed exactly, beyond by randomized SVD:
-# Lanczos solvers fail on disconnected graphs and differ from run to run.
+# Up to this number of nodes the SVD is exact, above it is randomized: Lanczos solvers
+# fail on disconnected graphs and differ from run to run.
 DENSE_UP_TO = 1000
-# The leading singular values of a graph are close to each other: scikit-learn's own
-# choice of 4 to 7 leaves errors of up to 0.03 in them (Cora), 20 leave 0.007.
+# The leading singular values of a graph are close to each other. On Cora their error is
+# up to 0.03 with scikit-learn's default of 4 to 7 iterations, and 0.007 with 20.
 POWER_ITERATIONS = 20
 DEGREE_COLUMNS = 5
 
@@ -27,20 +27,20 @@ def structural_features(
     columns: int | None = None,
     reference: Tensor | None = None,
 ) -> Tensor:
-    """Describe every node by the edges alone.
+    """Compute features of every node from the edges [N, columns].
 
-    Five columns of the degree profile (own degree; minimum, maximum, mean and
-    deviation of the neighbours' degrees, all as log(1 + d)), then the leading
-    singular vectors of the normalised adjacency, scaled to unit deviation.
+    The first five columns are the degree profile (see `degree_profile`). The others
+    are the leading singular vectors of the normalised adjacency, scaled to unit
+    standard deviation.
 
     Args:
         adjacency: the graph [N, N].
-        columns: how many columns to fill; missing singular vectors are zeros. By
-            default as many as the graph allows, at most 69.
-        reference: columns made before, from other edges of the same nodes [N, width].
-            Singular vectors are unique only up to signs and rotations: the new ones
-            are rotated as close to these as possible. Only the rotation depends on the
-            other edges: inner products of the rows stay the same.
+        columns: number of columns; missing singular vectors are zeros. By default as
+            many as the graph allows, at most 69.
+        reference: features computed before, from other edges of the same nodes
+            [N, width]. Singular vectors are unique only up to signs and rotations, so
+            the new ones are rotated as close to these as possible. The rotation does
+            not change the inner products of the rows.
     """
     num_nodes = adjacency.shape[0]
     matrix = to_scipy(adjacency.normalized("gcn"))
@@ -59,21 +59,21 @@ def structural_features(
 
 
 def to_scipy(adjacency: Adjacency) -> sp.csr_matrix:
-    """Return the same matrix as SciPy holds it."""
+    """Convert to a SciPy matrix."""
     pattern = adjacency.pattern
     arrays = (t.cpu().numpy() for t in (adjacency.value, pattern.col, pattern.rowptr))
     return sp.csr_matrix(tuple(arrays), shape=adjacency.shape)
 
 
 def degree_features(adjacency: Adjacency, columns: int | None = None) -> Tensor:
-    """Describe every node by degrees alone, which mean the same in every graph.
+    """Compute features of every node from degrees, which compare across graphs.
 
-    The five columns of `degree_profile`, then one for every degree: 1 for the nodes
-    that have it, or, in the last, as many neighbours or more.
+    The first five columns are the degree profile. The others are a one-hot encoding
+    of the degree; the last of them also stands for all higher degrees.
 
     Args:
         adjacency: the graphs [N, N].
-        columns: how many columns in all; by default the first five.
+        columns: total number of columns; by default the first five.
     """
     profile = degree_profile(adjacency)
     more = 0 if columns is None else columns - DEGREE_COLUMNS
@@ -84,10 +84,10 @@ def degree_features(adjacency: Adjacency, columns: int | None = None) -> Tensor:
 
 
 def degree_profile(adjacency: Adjacency) -> Tensor:
-    """Describe every node by its degree and its neighbours' [N, 5].
+    """Compute the degree profile of every node [N, 5].
 
-    Own degree; minimum, maximum, mean and deviation of the neighbours' degrees, all
-    as log(1 + d).
+    The node's degree, then minimum, maximum, mean and standard deviation of its
+    neighbours' degrees, all as log(1 + d).
     """
     pattern = adjacency.pattern
     row, col = pattern.row.long(), pattern.col.long()
@@ -107,7 +107,7 @@ def degree_profile(adjacency: Adjacency) -> Tensor:
 
 
 def _leading_vectors(matrix: sp.csr_matrix, rank: int) -> FloatArray:
-    """Leading left singular vectors [N, rank], largest first, always the same."""
+    """Leading left singular vectors [N, rank], deterministic, largest value first."""
     if rank == 0:
         return np.zeros((matrix.shape[0], 0), dtype=np.float32)
     if matrix.shape[0] <= DENSE_UP_TO:
@@ -128,7 +128,7 @@ def _leading_vectors(matrix: sp.csr_matrix, rank: int) -> FloatArray:
 
 
 def _rotation(vectors: FloatArray, reference: FloatArray) -> FloatArray:
-    """Return the orthogonal Q that brings V Q closest to the reference [K, K]."""
+    """Return the orthogonal Q [K, K] for which V Q is closest to the reference."""
     rotation: FloatArray = orthogonal_procrustes(
         vectors.astype(np.float64), reference.astype(np.float64)
     )[0]
@@ -136,11 +136,11 @@ def _rotation(vectors: FloatArray, reference: FloatArray) -> FloatArray:
 
 
 def degree_columns(relations: Relations, number: int) -> Tensor:
-    """Describe the nodes of one type by a constant and their degree per relation.
+    """Compute features of one node type: a constant and the degree per relation.
 
     Args:
         relations: the graph.
-        number: which node type.
+        number: index of the node type.
 
     Returns:
         [N_type, 1 + relations into the type], degrees as log(1 + d).
