@@ -381,7 +381,7 @@ def test_embed__a_recipe_by_name(run: Run, here: Path) -> None:
         ("--set views.edge_drap=1", ["edge_drap", "edge_drop"]),
         ("--set views.refresh=1", ["views__refresh", "NodeAlone"]),
         ("--method dgi --augment feature", ["unknown key 'augment'", "dgi"]),
-        ("--method dsgrl-both --augment feature", ["sets it itself"]),
+        ("--method dsgrl-both --augment feature", ["dsgrl-both' fixes it"]),
         ("--method cca-ssg --views v", ["has no views"]),
         ("--recipe gone.toml", ["no recipe 'gone.toml'"]),
         ("--recipe tuned/cca-ssg/cora", ["is for cca-ssg"]),

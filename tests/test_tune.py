@@ -448,7 +448,7 @@ def test_study__of_something_else_is_refused(
     tmp_path: Path, toy: Data, fits: list[FakeFit]
 ) -> None:
     run(tmp_path)
-    with pytest.raises(InputError, match="made with another seed, settings: give it"):
+    with pytest.raises(InputError, match="made with another seed, settings: choose"):
         run(tmp_path, seed=1)
     with pytest.raises(InputError, match="another space, settings"):
         run(tmp_path, settings={**QUICK, "lr": 0.5})

@@ -1,4 +1,4 @@
-"""The scikit-learn face of every method; `DSGRL` is the one people use."""
+"""scikit-learn estimators of all methods; `DSGRL` is the default one."""
 
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,18 +20,18 @@ from dsgrl.typing import InputError
 ATTRIBUTES = """
 Attributes:
     method_: the trained `torch.nn` module.
-    history_: one row per epoch: loss terms, effective rank and deviation of the
-        embedding, and the AUC of held-out links where it was taken.
-    epoch_: the epoch that was kept.
-    chosen_: what "auto" stood for, by parameter.
-    seed_: the seed of the random numbers, also where none was given.
+    history_: one row per epoch: loss terms, effective rank and standard deviation of
+        the embedding, and the AUC of held-out links if it was computed.
+    epoch_: the kept epoch.
+    chosen_: the value that "auto" was replaced by, by parameter.
+    seed_: the random seed, also if none was given.
     n_features_in_: number of feature columns.
-    fitted_: all of it in one object, as `dsgrl.train.fit` returns it.
+    fitted_: all of it in one object, the result of `dsgrl.train.fit`.
 """
 
 
 class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A method as a scikit-learn estimator; the parameters are those of its `Config`.
+    """A method as a scikit-learn estimator with the parameters of its `Config`.
 
     `embedder("cca-ssg")` returns the class of any registered method.
     """
@@ -45,24 +45,24 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             cls.__doc__ = f"{cls.__doc__}\n\nArgs:\n    {arguments}\n{ATTRIBUTES}"
 
     def fit(self, data: Any, y: object = None) -> Self:
-        """Learn from a graph, or from many.
+        """Fit the method to a graph, or to many.
 
         Args:
             data: a `torch_geometric.data.Data`, a `HeteroData`, or a list or dataset
                 of `Data`.
-            y: ignored; labels are never looked at.
+            y: ignored; labels are not used.
         """
         self._remember(fit_graph(self.method_name, data, self._config())[0])
         return self
 
     def fit_transform(self, data: Any, y: object = None) -> Embeddings:
-        """Learn from a graph and embed it, as `transform`; `y` is ignored."""
+        """Fit to a graph and embed it, as `transform`; `y` is ignored."""
         fitted, graph = fit_graph(self.method_name, data, self._config())
         self._remember(fitted)
         return fitted.embed_graph(graph)
 
     def transform(self, data: Any) -> Embeddings:
-        """Embed data of the same columns, seen or unseen.
+        """Embed data with the columns of training, seen or unseen.
 
         Returns:
             One vector per node [N, d]; per graph [B, d] for a list of graphs; per
@@ -72,7 +72,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.fitted_.embed(data)
 
     def save(self, path: str | Path) -> None:
-        """Write a model folder: safetensors, config.json, history.csv and a card."""
+        """Write a model folder: safetensors, config.json, history.csv, model card."""
         check_is_fitted(self, "fitted_")
         self.fitted_.save(Path(path))
 
@@ -88,9 +88,8 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             path: the folder.
-            encoder: a module like the one the model was trained with, if that was
-                the user's own.
-            device: where to run it, whatever it was trained on.
+            encoder: a module like the one used in training, if that was the user's.
+            device: device of the loaded model; it may differ from that of training.
         """
         fitted = Fitted.load(Path(path), encoder=encoder, device=device)
         if fitted.name != cls.method_name:
@@ -110,7 +109,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return METHODS[self.method_name].Config(**self.get_params(deep=False))
 
     def _remember(self, fitted: Fitted) -> None:
-        """Take over a fit; one that fails leaves the model as it was."""
+        """Store the result of a fit; a fit that fails does not change the model."""
         self.fitted_ = fitted
         self.method_, self.preparation_ = fitted.method, fitted.preparation
         self.history_, self.epoch_ = fitted.history, fitted.epoch
@@ -119,7 +118,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class _Views:
-    """`model.views(data)` beside the parameter `views`: one name for both.
+    """One name for the method `model.views(data)` and the parameter `views`.
 
     The parameter is stored in the instance. Reading `model.views` gives an object that
     can be called with data and has the attributes of the parameter.
@@ -141,7 +140,7 @@ class _ViewsOf:
         self._model = model
 
     def __call__(self, data: Any) -> tuple[Any, Any]:
-        """Return the two views, learned or not, to inspect or use elsewhere.
+        """Return the two views, learned or given.
 
         Returns:
             Two `View`s (features, edges, weights); for a list of graphs two lists of
@@ -162,10 +161,11 @@ class _ViewsOf:
 
 
 class DSGRL(GraphEmbedder, DSGRLConfig):
-    """Embeddings of a graph's nodes, or of whole graphs, learned without labels.
+    """Embeddings of the nodes of a graph, or of whole graphs, learned without labels.
 
-    Two views of the graph, learned (its features, its edges or both) or given, go
-    through one shared encoder that is trained to embed them alike without collapsing.
+    One shared encoder embeds two views of the graph. The views are learned (features,
+    edges or both) or given. Training makes their embeddings similar and prevents
+    collapse.
     """
 
     method_name: ClassVar[str] = "dsgrl"
@@ -184,11 +184,11 @@ class DSGRL(GraphEmbedder, DSGRLConfig):
 
     @classmethod
     def paper(cls, augment: str = "feature", **changes: Any) -> "DSGRL":
-        """Return the paper's setting for nodes, that of its CS and Photo.
+        """Return the paper's setting for nodes (its datasets CS and Photo).
 
         Args:
             augment: "feature", "topology" or "both".
-            **changes: parameters to set otherwise.
+            **changes: parameters that override the paper's.
         """
         return cls(**{**paper_settings(augment), **changes})
 
@@ -254,7 +254,7 @@ def embedder(name: str) -> type[Any]:
                 "method_name": name,
             },
         )
-        # So that instances can be pickled.
+        # Pickle finds the class by its name in the module.
         globals()[made.__name__] = made
         _EMBEDDERS[name] = made
     return _EMBEDDERS[name]

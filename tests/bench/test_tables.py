@@ -169,7 +169,7 @@ def test_best__is_chosen_by_validation_rows_among_ours_alone() -> None:
         "90.6",
         "91.5 ± 0.5 (topology, 2 seeds)",
         "89.0 ± 0.0 (both)",
-        "93.0 ± 0.0 (alone)",
+        "93.0 ± 0.0 (node alone)",
         "",
     ]
 

@@ -1,4 +1,4 @@
-"""A cell: one fit of one system on one dataset, and one line per way to judge it."""
+"""A cell: one fit of one system on one dataset, and one line per evaluation."""
 
 import importlib.metadata
 import resource
@@ -28,19 +28,19 @@ Case = tuple[str, str]
 
 
 class MissingDataError(InputError):
-    """The dataset of a cell is not at hand."""
+    """The dataset of a cell is not available."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """What is fitted and how it is judged.
+    """What is fitted and how it is evaluated.
 
     Attributes:
         suite: the suite it belongs to.
         dataset: a key of `DATASETS`.
         method: a key of `SYSTEMS`.
-        recipe: where the parameters come from, for people.
-        seed: of the model.
+        recipe: name of the source of the parameters, shown in tables.
+        seed: seed of the model.
         config: all parameters.
         cases: protocols and metrics, one line each.
     """
@@ -54,7 +54,7 @@ class Cell:
     cases: tuple[Case, ...]
 
     def lines(self) -> dict[Key, Case]:
-        """Return what each of its lines is the result of."""
+        """Return the case of each line, by the key of the line."""
         same = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {
             line_key({**same, "protocol": case[0], "metric": case[1]}): case
@@ -65,16 +65,17 @@ class Cell:
 def run_cell(
     cell: Cell, cases: tuple[Case, ...], folder: Path | None, own_process: bool
 ) -> list[Line]:
-    """Fit once and judge by every case.
+    """Fit once and evaluate every case.
 
     Args:
         cell: what to fit.
-        cases: those of its cases that are wanted.
-        folder: where datasets live.
-        own_process: whether the peak memory of this process is the cell's.
+        cases: the cases of the cell to evaluate.
+        folder: folder of the datasets.
+        own_process: whether this process runs the cell only, so that its peak memory
+            is the cell's.
 
     Raises:
-        MissingDataError: if the dataset cannot be had.
+        MissingDataError: if the dataset is not available.
     """
     try:
         data = load_dataset(cell.dataset, folder)
@@ -93,7 +94,7 @@ def run_cell(
         score, epoch = _judge(cell, embedded, config, data, (protocol, metric), folder)
         seconds = time.perf_counter() - start
         if embedded is None:
-            # A supervised system is fitted while it is judged.
+            # A supervised system is fitted during the evaluation.
             fit_seconds, seconds = seconds, 0.0
         epochs_run = 0 if embedded is None else embedded.epochs_run
         lines.append(
@@ -132,7 +133,7 @@ def _judge(
     case: Case,
     folder: Path | None,
 ) -> tuple[Score, int | None]:
-    """Score an embedding, or a supervised system; return also the epoch kept."""
+    """Score an embedding or a supervised system; also return the kept epoch."""
     (protocol, metric), target = case, DATASETS[cell.dataset].target
     y = labels_of(data, target)
     # The same splits for every method and seed, so that scores can be paired.
@@ -177,7 +178,7 @@ def _peak_mb() -> float:
 
 
 def git_revision() -> str | None:
-    """Name the commit the package runs from; None outside a checkout of its own."""
+    """Return the commit of the package; None outside a checkout of it."""
     here = Path(__file__).parent
     for command in (
         ["ls-files", "--error-unmatch", "../__init__.py"],

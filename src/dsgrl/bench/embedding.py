@@ -1,4 +1,4 @@
-"""From the words of the command line to an estimator, for any method."""
+"""Makes an estimator of any method from the arguments of the command line."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -23,19 +23,19 @@ def make_model(
     options: Mapping[str, Any] | None = None,
     run: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Make an estimator of a registered method; its parameters are checked.
+    """Make an estimator of a registered method with checked parameters.
 
     Args:
         method: a trained system, a key of `SYSTEMS`.
-        data: what it is for.
-        dim: columns of the embedding.
+        data: the data to embed.
+        dim: width of the embedding.
         recipe: a recipe file, or the name of a recipe.
-        settings: `key=value`, over the recipe.
-        options: over the settings.
+        settings: `key=value`; they override the recipe.
+        options: parameters that override the settings.
         run: seed, device and whether to show a progress bar.
 
     Raises:
-        InputError: if a name is unknown or a value cannot work.
+        InputError: if a name is unknown or a value is invalid.
     """
     trained = [name for name, system in SYSTEMS.items() if system.is_trained]
     system = SYSTEMS[known_name(method, trained, "method")]
@@ -54,14 +54,14 @@ def make_model(
     for key in sorted(system.fixed):
         if key in chosen:
             raise InputError(
-                f"{key}={chosen[key]!r}: method '{method}' sets it itself, leave it out"
+                f"{key}={chosen[key]!r}: method '{method}' fixes it, leave it out"
             )
     config = system.configure({**chosen, **(run or {})}, level)
     return embedder(system.method)(**config.values())
 
 
 def _width(method: str, dim: int) -> dict[str, int]:
-    """Return the parameter that makes embeddings of so many columns."""
+    """Return the parameter that gives embeddings of this width."""
     if method != "dsgrl":
         return {"out_channels": dim}
     if dim % 2:

@@ -1,8 +1,9 @@
-"""Reads the flat parameters of recipes and result lines before views were components.
+"""Reads recipes and result lines written before views were components.
 
-Then `DSGRL` had up to 49 flat parameters. The second graph was named by `topology`, the
-parameters of all views and of the stopping rule were at the same level, and those of
-views that were not used had no effect. `upgrade` gives the same model in today's names.
+At that time `DSGRL` had up to 49 flat parameters: `topology` named the second graph,
+and the parameters of all views and of the stopping rule were at the same level. The
+parameters of unused views had no effect. `upgrade` returns the same model in today's
+names.
 """
 
 from collections.abc import Mapping
@@ -24,8 +25,8 @@ _SECOND_GRAPHS: dict[str, dict[str, Any]] = {
     "knn_ax": {"views": "nearest", "views__by": "neighbors"},
 }
 _BESIDE_FEATURES = {"none": "node_alone", "two_hop": "two_steps"}
-# Parameters of DSGRL that the oldest result lines lack, and what was done before there
-# was such a parameter. `structural_columns` and what is not named here: the default.
+# Parameters of DSGRL that the oldest result lines lack, with the value that gives the
+# same model. Other missing parameters, e.g. `structural_columns`, have their default.
 _BEFORE: dict[str, Any] = {
     "edge_drop": 0.0,
     "feature_drop": 0.0,
@@ -34,18 +35,18 @@ _BEFORE: dict[str, Any] = {
     "smoothing": 0,
     "tolerance": 1.0,
 }
-# Keys of DSGRL that are no parameters any more.
+# Keys of DSGRL that are no longer parameters.
 OLDER_KEYS = ("topology",)
-# The default number of steps between two look-ups of learned edges.
+# Default number of steps between two searches for learned edges.
 _REFRESH = 5
 
 
 def is_flat(method: str, settings: Mapping[str, Any]) -> bool:
-    """Whether settings of a method are of the older form.
+    """Whether settings of a method are in the older, flat form.
 
     Args:
         method: a key of `METHODS`.
-        settings: of a recipe or of a result line.
+        settings: those of a recipe or of a result line.
     """
     own = METHODS[method].Config.declared().keys()
     names = (key.partition("__") for key in all_parameters(method))
@@ -61,19 +62,18 @@ def upgrade(
     own: Mapping[str, Any] | None = None,
     is_complete: bool = False,
 ) -> dict[str, Any]:
-    """Return older settings in today's names; what had no effect is left out.
+    """Return older settings in today's names, without those that had no effect.
 
     Args:
         method: a key of `METHODS`.
-        settings: of a recipe or of a result line.
-        level: of the data.
-        own: settings of the system that they are for, which name the views if the
-            older settings do not.
-        is_complete: every parameter of that time is there, as in a result line. Then
-            parameters added since get the value that the older model had.
+        settings: those of a recipe or of a result line.
+        level: level of the data.
+        own: settings of the system; they name the views if the older settings do not.
+        is_complete: whether every parameter of that time is given, as in a result
+            line. Parameters added since then get the value of the older model.
 
     Raises:
-        InputError: if there are no such views any more.
+        InputError: if such views no longer exist.
     """
     flat = dict(settings)
     if not is_flat(method, flat):
@@ -92,7 +92,7 @@ def upgrade(
     if is_older:
         found = {k: v for k, v in found.items() if _has_effect(kind, k)}
     if level == "graph" and "views__refresh" in found:
-        # It had no effect for many graphs.
+        # It had no effect on many graphs.
         found["views__refresh"] = AUTO
     if is_complete:
         found["views"] = kind.name
@@ -103,7 +103,7 @@ def upgrade(
 
 
 def named_views(settings: Mapping[str, Any]) -> type[Views] | None:
-    """Return the kind of views that settings name; None if they name none we know."""
+    """Return the kind of views that settings name; None if they name no known kind."""
     views, augment = settings.get("views", AUTO), settings.get("augment", AUTO)
     if isinstance(views, str) and views in VIEWS:
         return VIEWS[views]
@@ -116,14 +116,14 @@ def _has_effect(kind: Any, key: str) -> bool:
 
 
 def _name_views(flat: dict[str, Any]) -> dict[str, Any]:
-    """Take `topology` out of older settings; return the views that it meant."""
+    """Remove `topology` from older settings and return the views it stands for."""
     topology, augment = flat.pop("topology", AUTO), flat.get("augment", AUTO)
     is_fixed = topology in _SECOND_GRAPHS
     if augment == "both" and is_fixed:
         if topology not in _BESIDE_FEATURES:
             raise InputError(
-                f"augment='both' with topology='{topology}': there are no such views "
-                f"any more, expected one of {', '.join(VIEWS)}"
+                f"augment='both' with topology='{topology}': these views no longer "
+                f"exist, expected one of {', '.join(VIEWS)}"
             )
         del flat["augment"]
         graph = _BESIDE_FEATURES[topology]
@@ -137,11 +137,11 @@ def _name_views(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_later_parameters(flat: dict[str, Any]) -> dict[str, Any]:
-    """Set what a result line of DSGRL did before some parameters existed.
+    """Add the parameters that a result line of DSGRL lacks.
 
-    "auto" keeps its name and has today's meaning, except for `scaling`: it meant
-    "columns" for learned features before edges were dropped by default, and for nodes
-    without neighbours before `smoothing` existed.
+    "auto" keeps its name and has today's meaning, except for `scaling`. It meant
+    "columns" for learned features before edges were dropped by default, and for
+    `node_alone` before `smoothing` existed.
     """
     found = {**_BEFORE, **flat}
     by_default = ("edge_drop", "covariance_weight", "weight_decay")
@@ -155,9 +155,9 @@ def _with_later_parameters(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_auto(method: str, found: dict[str, Any], level: Level) -> dict[str, Any]:
-    """Write "auto" where a result line has the number that "auto" stands for today.
+    """Write "auto" where a result line has the value that "auto" stands for today.
 
-    The parameters of other methods than DSGRL had numbers as defaults.
+    The defaults of methods other than DSGRL were numbers.
     """
     config = METHODS[method].Config()
     standard = config.fill_auto(typical_spec(level))
@@ -171,7 +171,7 @@ def _with_auto(method: str, found: dict[str, Any], level: Level) -> dict[str, An
 
 
 def _without_unused_stop(flat: dict[str, Any]) -> dict[str, Any]:
-    """Leave out when to stop where the number of epochs is given."""
+    """Leave out the stopping rule if the number of epochs is given."""
     if flat.get("epochs", AUTO) == AUTO:
         return flat
     return {k: v for k, v in flat.items() if not k.startswith("epochs__")}

@@ -1,4 +1,4 @@
-"""Result lines: append-only JSON, whole or not there at all."""
+"""Result lines: append-only JSON; a partial line is never kept."""
 
 import hashlib
 import json
@@ -16,18 +16,18 @@ from dsgrl.typing import InputError
 Line = dict[str, Any]
 Key = tuple[object, ...]
 
-# What may differ between two runs of the same cell on the same machine.
+# Fields that may differ between two runs of the same cell on the same machine.
 TIMES = ("seconds_per_epoch", "fit_seconds", "probe_seconds", "peak_rss_mb")
 _IDENTITY = ("suite", "dataset", "method", "recipe", "seed", "protocol", "metric")
 
 
 def line_key(line: Line) -> Key:
-    """What a result line is the result of."""
+    """Return what identifies a result: the cell and its configuration."""
     return (*(line[name] for name in _IDENTITY), config_hash(config_of(line)))
 
 
 def config_of(line: Line) -> dict[str, Any]:
-    """Return the parameters of a line in today's names, whatever they were then."""
+    """Return the parameters of a line, older or new, in today's names."""
     config: dict[str, Any] = line["config"]
     system = SYSTEMS.get(str(line["method"]))
     if system is None or not system.method or not config:
@@ -40,21 +40,21 @@ def config_of(line: Line) -> dict[str, Any]:
 
 
 def is_score(line: Line) -> bool:
-    """Whether it is a score; suites like speed have lines of another kind."""
+    """Whether a line is a score; suites like speed write other lines."""
     return {*_IDENTITY, "config", "scores"} <= line.keys()
 
 
 def config_hash(config: dict[str, Any]) -> str:
-    """Tell configurations apart by a short name."""
+    """Return a short hash of a configuration."""
     text = json.dumps(config, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def read_lines(paths: Iterable[Path]) -> list[Line]:
-    """Read result lines; half a line at the end, left by a kill, is passed over.
+    """Read result lines; a partial line at the end, left by a kill, is skipped.
 
     Raises:
-        InputError: if a file cannot be read or holds anything else.
+        InputError: if a file cannot be read or is not a results file.
     """
     lines = []
     for path in paths:
@@ -70,9 +70,9 @@ def read_lines(paths: Iterable[Path]) -> list[Line]:
 
 
 def open_results(path: Path) -> list[Line]:
-    """Make a results file ready to be appended to; return the lines it has.
+    """Prepare a results file for appending; return its lines.
 
-    Half a line left by a kill is cut off, a missing line end is added.
+    A partial line left by a kill is removed, a missing line end is added.
     """
     if not path.exists():
         return []
@@ -88,7 +88,7 @@ def open_results(path: Path) -> list[Line]:
 
 
 def append_line(path: Path, line: Line) -> None:
-    """Append one line in one write and wait until it is on the disk.
+    """Append one line in one write and flush it to disk.
 
     Raises:
         InputError: if it cannot be written.
@@ -100,7 +100,7 @@ def _append(path: Path, text: bytes) -> None:
     try:
         with path.open("ab", buffering=0) as file:
             if file.write(text) != len(text):
-                raise OSError("the line was not written whole: No space left")
+                raise OSError("the line was only partly written: No space left")
             os.fsync(file.fileno())
     except OSError as error:
         reason = describe_os_error(error)
@@ -108,14 +108,14 @@ def _append(path: Path, text: bytes) -> None:
 
 
 def _split(path: Path, text: bytes) -> tuple[bytes, bytes]:
-    """Tell whole lines from half a line at the end."""
+    """Separate complete lines from a partial line at the end."""
     head, newline, tail = text.rpartition(b"\n")
     if not tail:
         return text, b""
     try:
         json.loads(tail)
     except ValueError as error:
-        # Only what may be the start of a result is ours to cut off.
+        # Remove only what looks like the start of a result line.
         if not tail.startswith(b'{"'):
             raise InputError(
                 f"{path}: expected JSON lines, found {tail[:20]!r}"

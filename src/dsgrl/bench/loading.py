@@ -1,4 +1,4 @@
-"""Reads a recipe for one system: in today's names, and refused if it is for another."""
+"""Reads a recipe for a system; a recipe for another system is refused."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,23 +13,23 @@ from dsgrl.typing import InputError, Level
 
 
 class OtherSystemError(InputError):
-    """A recipe is meant for another system."""
+    """The recipe is for another system."""
 
 
 def load_recipe(name_or_path: str | Path, method: str, level: Level) -> dict[str, Any]:
     """Read a recipe for a system.
 
-    A recipe for a learned graph also serves the systems with another graph in its
-    place, which are its controls: they take the parameters that they have.
+    A recipe for a learned graph can also be used for its controls, which have another
+    graph in its place. They use the parameters that they have.
 
     Args:
         name_or_path: a name of `list_recipes()`, or a path that ends in ".toml".
         method: a key of `SYSTEMS`.
-        level: of the data.
+        level: level of the data.
 
     Raises:
         OtherSystemError: if it is for another system.
-        InputError: if there is no such recipe, or a key or value cannot work.
+        InputError: if there is no such recipe, or a key or value is invalid.
     """
     system, recipe = SYSTEMS[method], read_recipe(name_or_path)
     _check_owner(recipe, method)
@@ -45,7 +45,7 @@ def load_recipe(name_or_path: str | Path, method: str, level: Level) -> dict[str
 
 
 def _check_owner(recipe: Mapping[str, Any], method: str) -> None:
-    """Refuse a recipe with a key that only another method knows."""
+    """Refuse a recipe with a parameter that only another method has."""
     for key in recipe:
         owners = [name for name in METHODS if _knows(name, key)]
         if owners and SYSTEMS[method].method not in owners:
@@ -61,7 +61,7 @@ def _knows(method: str, key: str) -> bool:
 
 
 def _fit_views(settings: Mapping[str, Any], method: str) -> dict[str, Any]:
-    """Leave out what the system sets itself; refuse parameters of other views."""
+    """Leave out what the system fixes; refuse parameters of other views."""
     system = SYSTEMS[method]
     own = named_views(system.settings)
     named: Any = named_views(settings)
@@ -82,7 +82,7 @@ def _keeps_features(views: Any) -> bool:
 
 
 def _is_set_by(system: System, key: str) -> bool:
-    """Whether the system sets a parameter, or the component that it belongs to."""
+    """Whether the system fixes a parameter or its component."""
     part = key.partition("__")[0]
     return key in system.fixed or (part == "epochs" and "epochs" in system.fixed)
 

@@ -1,14 +1,14 @@
 """Recipes: parameters as TOML files, and settings of the command line.
 
-The keys of a recipe are the parameters of a method; those of a component stand in a
-table of its name:
+The keys of a recipe are the parameters of a method; those of a component are in a
+table with its name:
 
     lr = 0.01
     [views]
     kind = "learned_features"
     edge_drop = 0.2
 
-An unknown key fails: a setting that silently does nothing is worse than none.
+An unknown key is an error.
 """
 
 import json
@@ -24,10 +24,10 @@ from dsgrl.typing import InputError
 FOLDER = Path(__file__).parent / "recipes"
 # The recipe that changes nothing.
 DEFAULT = "default"
-# Names the component whose parameters a table holds.
+# The key of a table that names its component.
 KIND = "kind"
 NOT_IN_RECIPES = ("random_state", "device", "verbose")
-# TOML has no None; "none" is a value of its own for these.
+# TOML has no None: "none" stands for it, except for the keys that have such a value.
 _NONE = "none"
 _NONE_IS_A_NAME = ("scaling", "topology")
 # `augment` is short for `views`.
@@ -35,7 +35,7 @@ _ROOM = {"augment": "views"}
 
 
 def list_recipes() -> list[str]:
-    """Name the recipes that ship with the package, e.g. "paper/feature/photo"."""
+    """List the recipes of the package, e.g. "paper/feature/photo"."""
     return sorted(
         path.relative_to(FOLDER).with_suffix("").as_posix()
         for path in FOLDER.rglob("*.toml")
@@ -43,7 +43,7 @@ def list_recipes() -> list[str]:
 
 
 def list_families() -> list[str]:
-    """Name what `--recipe` takes besides a file: "default", "paper", ..."""
+    """List what `--recipe` accepts besides a file: "default", "paper", ..."""
     return [DEFAULT, *sorted({name.split("/")[0] for name in list_recipes()})]
 
 
@@ -54,7 +54,7 @@ def read_recipe(name_or_path: str | Path) -> dict[str, Any]:
         name_or_path: a name of `list_recipes()`, or a path that ends in ".toml".
 
     Returns:
-        The parameters it sets; those of a component as `views__edge_drop`.
+        The parameters; those of a component as `views__edge_drop`.
 
     Raises:
         InputError: if there is no such recipe.
@@ -83,10 +83,10 @@ def read_recipe(name_or_path: str | Path) -> dict[str, Any]:
 
 
 def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay settings over each other; a later layer overrides an earlier one.
+    """Merge layers of settings; a later layer overrides an earlier one.
 
     Called as `merge(recipe, command_line)`. A layer that names other views, or a
-    number of epochs, takes away what earlier layers say of their parameters.
+    number of epochs, removes the parameters of views or epochs in earlier layers.
     """
     merged: dict[str, Any] = {}
     for layer in layers:
@@ -101,10 +101,10 @@ def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
-    """Read settings of the command line, e.g. `["lr=0.01", "views.edge_drop=0.2"]`.
+    """Parse settings of the command line, e.g. `["lr=0.01", "views.edge_drop=0.2"]`.
 
     Raises:
-        InputError: if a text is not of the form key=value.
+        InputError: if a text does not have the form key=value.
     """
     settings = {}
     for text in texts:
@@ -119,12 +119,12 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 def write_recipe(
     path: Path, parameters: Mapping[str, Any], notes: Iterable[str]
 ) -> None:
-    """Write a recipe that `read_recipe` reads back to the same parameters.
+    """Write a recipe; `read_recipe` returns the same parameters.
 
     Args:
-        path: where to; renamed into place when whole.
-        parameters: what it sets.
-        notes: lines of the comment on top.
+        path: the file; it is written atomically.
+        parameters: the parameters of the recipe.
+        notes: lines of the comment at the top.
     """
     lines = [f"# {note}" for note in notes]
     tables: dict[str, list[str]] = {"": []}
@@ -142,7 +142,7 @@ def write_recipe(
 
 
 def _read_value(text: str) -> Any:
-    """Read numbers and truth values as TOML does, anything else as a word."""
+    """Parse a TOML value; anything else is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -156,5 +156,5 @@ def _read_none(key: str, value: Any) -> Any:
 def _as_toml(value: Any) -> str:
     if value is None:
         return f'"{_NONE}"'
-    # JSON writes words, numbers and truth values as TOML does.
+    # Strings, numbers and booleans are the same in JSON and TOML.
     return json.dumps(value)

@@ -1,7 +1,7 @@
 """Runs suites: datasets x systems x seeds, one JSON line per score, resumable.
 
-Lines already in the results file are not made again, so a suite that was killed and
-started again ends with the lines of one that never was.
+Lines that are already in the results file are not computed again. A suite that is
+killed and restarted ends with the same lines as one that is not killed.
 """
 
 import logging
@@ -20,19 +20,19 @@ from dsgrl.typing import DivergenceError, InputError
 
 logger = logging.getLogger(__name__)
 
-# What is wrong with the cell, not with the program.
+# Errors caused by the cell, not by a bug.
 _EXPECTED = (InputError, DivergenceError, MemoryError, ProcessLostError)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A cell that gave no result.
+    """A cell without a result.
 
     Attributes:
         where: dataset and method.
         reason: one line.
-        was_asked_for: False if there is no recipe for it in a family, and the method
-            was not named, either.
+        was_asked_for: False if the family has no recipe for the cell and the user did
+            not name the method.
     """
 
     where: str
@@ -56,27 +56,27 @@ def run_suite(
     on_start: Callable[[Cell, int, int], None] | None = None,
     on_failure: Callable[[Failure], None] | None = None,
 ) -> Iterator[Line]:
-    """Run what is not in the results file yet; yield every new line.
+    """Run the cells that are not in the results file; yield every new line.
 
     Args:
         suite: a key of `SUITES`.
-        datasets: names; all of the suite's that are at hand by default.
+        datasets: names; by default all available ones of the suite.
         methods: names of `SYSTEMS`.
         recipe: "default", a family like "paper", or the path of a recipe file.
-        settings: parameters that beat the recipe.
-        protocol: another one than the suite's, e.g. "10/10/80".
-        seeds: of the models; the splits are the same for all.
-        results: file to append the lines to; half a line left by a kill goes first.
-        folder: where datasets live.
-        in_process: fit here, not in a process of its own per cell; then a cell's
-            peak memory cannot be told and is None.
-        controls: run those of the methods, too; every table of scores has them.
-        on_start: told each cell that is run, its number and how many there are.
-        on_failure: told each cell that gave no result; the suite goes on.
+        settings: parameters that override the recipe.
+        protocol: a protocol other than the suite's, e.g. "10/10/80".
+        seeds: seeds of the models; the splits are the same for all.
+        results: file to append the lines to; a partial line left by a kill is removed.
+        folder: folder of the datasets.
+        in_process: fit in this process instead of one process per cell; the peak
+            memory of a cell is then unknown and None.
+        controls: also run the controls of the methods.
+        on_start: called with each cell that is run, its number and the number of cells.
+        on_failure: called with each cell without a result; the suite continues.
 
     Raises:
-        InputError: if a name is unknown, a setting cannot work, or the results
-            cannot be read or written.
+        InputError: if a name is unknown, a setting is invalid, or the results cannot
+            be read or written.
     """
     request = make_request(
         suite, datasets, methods, recipe, settings or {}, protocol, folder
@@ -114,7 +114,7 @@ def _plan(
     is_named: bool,
     fail: Callable[[Failure], None],
 ) -> list[Cell]:
-    """Lay out the cells in order; each once."""
+    """List the cells in order, without repeats."""
     cells: dict[object, Cell] = {}
     for dataset in request.datasets:
         for method in request.methods:
@@ -134,10 +134,10 @@ def _attempt(
     in_process: bool,
     fail: Callable[[Failure], None],
 ) -> list[Line]:
-    """Run a cell; one that fails gives no line and does not cost the others.
+    """Run a cell; one that fails is reported and gives no lines.
 
     Raises:
-        MissingDataError: since that holds for the dataset's other cells, too.
+        MissingDataError: if the dataset is missing, which ends all of its cells.
     """
     try:
         if in_process:

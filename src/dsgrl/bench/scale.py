@@ -1,8 +1,8 @@
-"""How the learned topology grows with the graph: one line per size.
+"""Time and memory of the learned topology by graph size: one line per size.
 
-Each size runs in a process of its own, so that its peak memory is its own. The graph
-has communities whose number grows with it, so that a node's surroundings stay the
-same: what grows is the number of nodes to look through.
+Each size runs in its own process and has its own peak memory. The generated graph has
+communities of constant size: the neighbourhood of a node stays the same, and only the
+number of nodes to search grows.
 """
 
 import resource
@@ -41,10 +41,10 @@ def run_scale(
     """Measure every size; yields one result line each.
 
     Args:
-        sizes: numbers of nodes, rising.
+        sizes: numbers of nodes, in ascending order.
         search: how learned edges are found.
-        shuffled: number the nodes at random instead of community by community. Then
-            more and more of the rows a step reads are far apart in memory.
+        shuffled: number the nodes at random instead of community by community. The
+            rows that a step reads are then far apart in memory.
     """
     before: dict[str, Any] | None = None
     for size in sizes:
@@ -61,8 +61,8 @@ def measure_size(
 ) -> dict[str, Any]:
     """Time training with learned topology on one generated graph.
 
-    `seconds` is one training step with its share of the look-up, which is made every
-    `REFRESH` steps; `lookup_seconds` the look-up alone.
+    `seconds` is the time of one training step, including its share of the search that
+    runs every `REFRESH` steps; `lookup_seconds` is the time of one search.
     """
     with seeded(0):
         data = make_communities(num_nodes, shuffled=shuffled)
@@ -122,7 +122,7 @@ def find_nearest(h: Tensor, graph: Graph, search: CandidatesName) -> Tensor:
 
 
 def measure_recall(h: Tensor, found: Tensor) -> float:
-    """Share of the exact nearest rows that were found, over a sample of rows."""
+    """Return the recall of the nearest rows, over a sample of rows."""
     step = max(1, h.size(0) // RECALL_ROWS)
     rows = torch.arange(0, h.size(0), step)
     exact = (h[rows] @ h.t()).topk(found.size(1), dim=1).indices
@@ -131,7 +131,7 @@ def measure_recall(h: Tensor, found: Tensor) -> float:
 
 
 def make_communities(num_nodes: int, *, shuffled: bool = False) -> Data:
-    """Make a graph of communities of 50 nodes, with columns that hint at them."""
+    """Generate a graph of communities of 50 nodes with noisy features of each."""
     community = torch.arange(num_nodes) // COMMUNITY
     source = torch.randint(num_nodes, (num_nodes * DEGREE // 2,))
     # Four of five links stay in the community.

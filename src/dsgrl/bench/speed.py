@@ -1,12 +1,12 @@
-"""How fast one training epoch is, against stock PyG and against the bare products.
+"""Time of one training epoch, against stock PyG and against the bare products.
 
-Three ways of the same epoch of DSGRL-F (two augmenters, a two-layer GCN, Eq. 6, one
-step of Adam), interleaved in one run so that a noisy machine hits all alike:
+Three implementations of the same epoch of DSGRL-F (two augmenters, a two-layer GCN,
+Eq. 6, one step of Adam) are interleaved in one run, so that noise affects all alike:
 
 * `pyg`: `Linear`, `GCNConv` on an edge list, `F.dropout`, view by view;
 * `ours`: the method as the library trains it;
 * `floor`: only the dense and sparse products of that epoch, no autograd, no loss,
-  no optimiser: what no implementation on these kernels can go below.
+  no optimiser: a lower bound for any implementation on these kernels.
 """
 
 import resource
@@ -34,8 +34,8 @@ from dsgrl.typing import InputError
 CASES = ("photo", "cs", "github")
 FILLED = {"photo": 0.3474, "cs": 0.00875, "github": 1.0}
 D1, D, DROPOUT, LR = 256, 64, 0.5, 1e-3
-# The paper's setting for Photo and CS, but with the last layer only: the stock model
-# does not add its layers.
+# The paper's setting for Photo and CS, but only the last layer is returned: the stock
+# model does not sum its layers.
 CONFIG = DSGRLConfig(**{**paper_settings("feature"), "jump": "last"})
 
 
@@ -46,22 +46,22 @@ def run_speed(
 
     Args:
         cases: shapes to time.
-        repeats: measured epochs of each kind, after one to warm up.
-        folder: where datasets live; a missing one is generated with the same
+        repeats: measured epochs per implementation, after one warm-up epoch.
+        folder: folder of the datasets; a missing one is generated with the same
             numbers of nodes, edges, columns and non-zeros.
     """
-    # A process of its own per case: its peak memory is not that of the one before.
+    # One process per case, so that each has its own peak memory.
     for case in cases:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
             yield process.submit(_time_case, case, repeats, folder).result()
 
 
 def _time_case(case: str, repeats: int, folder: Path | None) -> dict[str, Any]:
-    import torch_geometric.nn  # noqa: F401  (so that it counts among the imports)
+    import torch_geometric.nn  # noqa: F401  (part of `imports_rss_mb`)
 
     imports_mb = _resident_mb()
     data, source = _load_or_generate(case, folder)
-    # Ours first, so that its peak is not that of the others.
+    # Ours first, so that the others do not add to its peak.
     with begin("dsgrl", data, CONFIG) as begun:
         graph, ours = begun.training.graph, _ours(begun.training)
         with _PeakMemory() as peak:
@@ -109,7 +109,7 @@ def _load_or_generate(case: str, folder: Path | None) -> tuple[Any, str]:
 
 
 def _ours(training: Training) -> Callable[[], None]:
-    """One step as the loop takes it; on a full graph it is an epoch."""
+    """Return one step of the training loop; on a full graph it is an epoch."""
 
     def epoch() -> None:
         training.method.step(training.graph, training.optimizers)
@@ -119,7 +119,7 @@ def _ours(training: Training) -> Callable[[], None]:
 
 
 class _StockModel(nn.Module):
-    """DSGRL-F as one would write it with PyG's layers."""
+    """DSGRL-F written with PyG's layers."""
 
     def __init__(self, in_channels: int) -> None:
         from torch_geometric.nn import GCNConv
@@ -127,7 +127,7 @@ class _StockModel(nn.Module):
         super().__init__()
         self.augment1 = nn.Linear(in_channels, D1)
         self.augment2 = nn.Linear(in_channels, D1)
-        # The normalised edges are kept between epochs: PyG's faster setting.
+        # PyG's faster setting: the normalised edges are cached.
         self.conv1 = GCNConv(D1, D, cached=True)
         self.conv2 = GCNConv(D, D, cached=True)
 

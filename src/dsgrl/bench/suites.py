@@ -1,4 +1,4 @@
-"""What a suite consists of: datasets, systems and how they are judged."""
+"""Suites: datasets, systems, and the protocol and metric of each dataset."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from dsgrl.datasets.table import (
 from dsgrl.typing import InputError, Level
 
 NODE_CASES: tuple[Case, ...] = (("5/15/80", "accuracy"),)
-# Where the paper judges otherwise.
+# Datasets with other protocols or metrics in the paper.
 CASES: dict[str, tuple[Case, ...]] = {
     "imdb": tuple(
         (f"imdb-{share}", metric)
@@ -36,12 +36,12 @@ ALONE, TWO_HOP = "topology-none", "topology-two-hop"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Suite:
-    """What a suite runs unless told otherwise.
+    """The defaults of a suite.
 
     Attributes:
         level: what is embedded: "node", "graph" or "hetero".
-        cases: how it is judged, unless `CASES` has another way for a dataset.
-        methods: what is run; controls join by themselves.
+        cases: protocols and metrics of the datasets that are not in `CASES`.
+        methods: what is run; controls are added.
     """
 
     level: Level
@@ -63,7 +63,7 @@ class MissingRecipeError(InputError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """What was asked of a suite; see `run_suite`."""
+    """The checked arguments of `run_suite`."""
 
     suite: str
     datasets: tuple[str, ...]
@@ -73,10 +73,10 @@ class Request:
     protocol: str | None
 
     def plan(self, dataset: str, method: str, seed: int) -> Cell:
-        """Say what one fit is.
+        """Return the cell of one fit.
 
         Raises:
-            MissingRecipeError: if the recipe asked for is not there.
+            MissingRecipeError: if the family has no recipe for it.
         """
         system, level = SYSTEMS[method], DATASETS[dataset].level
         config: dict[str, Any] = {}
@@ -86,7 +86,7 @@ class Request:
             settings = system.known(self.settings, level)
             made = merge(recipe, settings, {"random_state": seed})
             config = system.complete(system.configure(made, level), level)
-            # A setting that cannot change the system is no other recipe for it.
+            # A setting without effect on the system is not part of its name.
             changes = {k: v for k, v in settings.items() if k not in system.fixed}
             label = name_recipe(self.recipe, changes)
         cases = CASES.get(dataset, SUITES[self.suite].cases)
@@ -97,7 +97,7 @@ class Request:
             dataset=dataset,
             method=method,
             recipe=label,
-            # What has no parameters is the same for every seed.
+            # Without parameters the result is the same for every seed.
             seed=seed if system.method else 0,
             config=config,
             cases=cases,
@@ -118,7 +118,7 @@ class Request:
 
 
 def name_recipe(recipe: str, changes: Mapping[str, Any]) -> str:
-    """Name a recipe and what was set besides; components are not named."""
+    """Name a recipe and the settings that override it, without component names."""
     named = (f"{key.rpartition('__')[2]}={value}" for key, value in changes.items())
     return ", ".join([recipe, *named])
 
@@ -132,10 +132,10 @@ def make_request(
     protocol: str | None,
     folder: Path | None,
 ) -> Request:
-    """Check what was asked; fill in datasets at hand, the suite's methods, controls.
+    """Check the arguments of `run_suite`; fill in datasets, methods and controls.
 
     Raises:
-        InputError: if a name is unknown or a setting cannot work.
+        InputError: if a name is unknown or a setting is invalid.
     """
     level = SUITES[known_name(suite, SUITES, "suite")].level
     names = [name.lower() for name in datasets or ()]
@@ -167,10 +167,10 @@ def make_request(
 def _check_settings(
     settings: Mapping[str, Any], methods: Sequence[str], level: Level
 ) -> None:
-    """See that every setting is a parameter of some method; it is set where it is one.
+    """Check that every setting is a valid parameter of at least one method.
 
     Raises:
-        InputError: if none of the methods knows a key, or one of them refuses a value.
+        InputError: if no method has a parameter, or a method refuses a value.
     """
     systems = {name: SYSTEMS[name] for name in methods if SYSTEMS[name].method}
     if settings and not systems:
@@ -199,7 +199,7 @@ def _check_settings(
 
 
 def datasets_of(suite: str) -> list[str]:
-    """Name the datasets of a suite, at hand or not."""
+    """List the datasets of a suite, available or not."""
     return [
         name
         for name, row in DATASETS.items()
@@ -208,17 +208,17 @@ def datasets_of(suite: str) -> list[str]:
 
 
 def is_at_hand(dataset: str, folder: Path | None) -> bool:
-    """Whether a dataset can be read without fetching it first."""
+    """Whether a dataset can be read without a download."""
     row = DATASETS[dataset]
     place = (folder or data_folder()) / row.place
     return row.built_in or any(path.is_file() for path in place.rglob("*"))
 
 
 def known_name(name: str, among: Collection[str], kind: str) -> str:
-    """Return a name if it is known.
+    """Return a name after checking that it is known.
 
     Raises:
-        InputError: naming the nearest one that is.
+        InputError: if it is unknown; the message suggests the closest known name.
     """
     if name not in among:
         raise InputError(

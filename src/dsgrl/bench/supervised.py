@@ -31,14 +31,14 @@ def score_supervised(
         system: what is fitted.
         config: its parameters.
         data: the dataset without labels.
-        y: labels [N]; the fit sees those of the training rows.
-        splits: rows to fit, to choose and to judge by.
+        y: labels [N]; the fit sees only those of the training rows.
+        splits: training, validation and test rows.
         metric: a key of `METRICS`.
         protocol: the name of the splits.
         target: the labelled node type, if there are several types.
 
     Returns:
-        The scores, and the median of the epochs kept.
+        The scores, and the median of the kept epochs.
 
     Raises:
         InputError: if a row has several labels.

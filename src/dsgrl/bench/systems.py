@@ -1,8 +1,8 @@
-"""What can be benchmarked: one table, derived from the registered methods.
+"""The table of systems that can be benchmarked, derived from the registered methods.
 
-A system takes a dataset and gives one vector per node or per graph. Every form of a
-method is one, its untrained form another; raw features and features without structure
-are the controls that need no method.
+A system maps a dataset to one vector per node or per graph. Every form of a method is a
+system, and so is its untrained form. Raw features and pooled features are controls that
+need no method.
 """
 
 import copy
@@ -29,19 +29,19 @@ from dsgrl.typing import FloatArray, InputError, IntArray, Level
 NODE: Level = "node"
 GRAPH: Level = "graph"
 HETERO: Level = "hetero"
-# Controls that need no method; which of them fits depends on the level.
+# Controls that need no method; `with_controls` selects by level.
 FEATURES_ONLY = ("raw", "no-structure")
 Settings = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What a system made of a dataset.
+    """The embedding of a dataset by a system.
 
     Attributes:
-        z: one row per node or graph [N, D]; under "hetero" of the labelled type.
-        epoch: the epoch that was kept; None for what is not trained by epochs.
-        epochs_run: how many were trained in all.
+        z: one row per node or graph [N, D]; for "hetero", nodes of the labelled type.
+        epoch: the kept epoch; None without training.
+        epochs_run: number of trained epochs.
         link_auc: best AUC of held-out links; None if none were held out.
     """
 
@@ -52,7 +52,7 @@ class Embedded:
 
     @classmethod
     def of(cls, fitted: Fitted, z: FloatArray) -> "Embedded":
-        """Take what a fit has recorded."""
+        """Add the record of a fit to its embedding."""
         history = fitted.history
         scores = [row["link_auc"] for row in history if "link_auc" in row]
         epochs_run = sum("loss" in row for row in history)
@@ -64,13 +64,13 @@ class System:
     """One row of the table.
 
     Attributes:
-        summary: one line for people.
+        summary: one line of description.
         levels: what it can embed.
-        method: the name of its method; empty for what is not a method.
-        settings: parameters that make the system what it is; nothing overrides them.
-        recipes: the folder of the recipes meant for it.
-        controls: what must be shown beside it.
-        make: embeds a dataset, for what is not a method.
+        method: the name of its method; empty if it has none.
+        settings: parameters that define the system and cannot be overridden.
+        recipes: the folder of its recipes.
+        controls: systems that tables show beside it.
+        make: embeds a dataset, for a system without a method.
     """
 
     summary: str
@@ -83,33 +83,33 @@ class System:
 
     @property
     def is_trained(self) -> bool:
-        """Whether it has epochs that can be chosen."""
+        """Whether it is trained."""
         return bool(self.method) and self.settings.get("epochs") != 0
 
     @property
     def fixed(self) -> frozenset[str]:
-        """Names of the parameters that the system sets itself."""
+        """Names of the parameters that the system fixes."""
         views = {"augment", "views"}
         return frozenset(self.settings) | (views if views & {*self.settings} else set())
 
     def configure(self, settings: Mapping[str, Any], level: Level) -> FitConfig:
-        """Make the parameters of a fit, checked.
+        """Return the checked parameters of a fit.
 
         Args:
             settings: by name, nested ones as `views__edge_drop`.
-            level: of the data, which says what views "auto" stands for.
+            level: level of the data; it determines the views that "auto" stands for.
 
         Raises:
-            InputError: if a name is unknown or a value cannot work.
+            InputError: if a name is unknown or a value is invalid.
         """
         free = {k: value for k, value in settings.items() if k not in self.fixed}
         return self.restore({**free, **self.settings}, level)
 
     def restore(self, flat: Mapping[str, Any], level: Level) -> FitConfig:
-        """Make the parameters from a complete list of them, as `FitConfig.flat`."""
+        """Return the parameters of a fit from a complete list, as `FitConfig.flat`."""
         declared = METHODS[self.method].Config.declared()
         for name in ("augment", "views"):
-            # First: which other names are known depends on these.
+            # Checked first: the names of the other parameters depend on these.
             if name in flat and name in declared:
                 rule = declared[name].rule
                 if not rule.accepts(flat[name]):
@@ -119,25 +119,25 @@ class System:
         return config
 
     def complete(self, config: FitConfig, level: Level) -> Settings:
-        """Return every parameter of a configuration, components written out."""
+        """Return every parameter of a configuration, with those of its components."""
         full = config.completed(typical_spec(level))
         if is_auto(full.epochs):
             full = full.replace(epochs=StopByLinks())
         return full.flat()
 
     def parameters(self, level: Level) -> Settings:
-        """Return every parameter with its default, components written out."""
+        """Return the default of every parameter, with those of the components."""
         return self.complete(self.configure({}, level), level)
 
     def known(self, settings: Mapping[str, Any], level: Level) -> Settings:
-        """Take those settings that are parameters of the system, in full names."""
+        """Return the settings that are parameters of the system, with full names."""
         names = self.parameters(level).keys() | {"augment", "views", "epochs"}
         full = expand_names(self.method, settings)
         return {key: value for key, value in full.items() if key in names}
 
     @property
     def needs_labels(self) -> bool:
-        """Whether it is supervised: refitted for every split."""
+        """Whether it is supervised, and therefore refitted for every split."""
         return bool(self.method) and "labels" in METHODS[self.method].needs
 
     def embed(
@@ -147,7 +147,7 @@ class System:
 
         Args:
             data: the dataset.
-            config: from `configure`; None for what is not a method.
+            config: from `configure`; None without a method.
             target: the labelled node type, if there are several types.
         """
         if self.make is not None:
@@ -158,20 +158,20 @@ class System:
 
 
 def typical_spec(level: Level) -> Spec:
-    """Describe data of a level, where only the level matters."""
+    """Return a spec of a level, for use where only the level matters."""
     return Spec(level=level, in_channels=(1,), num_nodes=1, largest=1)
 
 
 def _take_features(data: Any, target: str | None) -> FloatArray:
     x = getattr(data if target is None else data[target], "x", None)
     if x is None:
-        raise InputError("there are no node features to take as they are")
+        raise InputError("raw: expected node features, the dataset has none")
     features: FloatArray = x.to_dense().float().numpy()
     return features
 
 
 def _pool_features(data: Any, _: str | None) -> FloatArray:
-    """Sum and mean of each graph's node features; without features, its size."""
+    """Return sum and mean of each graph's node features; its size if it has none."""
     rows = []
     for graph in data:
         x = graph.x
@@ -216,7 +216,7 @@ def make_systems() -> dict[str, System]:
     for name in METHODS:
         found |= _systems_of(name)
     found["raw"] = System(
-        summary="the node features as they are",
+        summary="the raw node features",
         levels=frozenset({NODE, HETERO}),
         make=_take_features,
     )
@@ -232,7 +232,7 @@ SYSTEMS: dict[str, System] = make_systems()
 
 
 def with_controls(methods: tuple[str, ...], level: str) -> tuple[str, ...]:
-    """Add what must stand beside the methods; those not meant for the level go."""
+    """Add the controls of the methods; remove systems of other levels."""
     wanted = dict.fromkeys(methods)
     for method in methods:
         wanted.update(dict.fromkeys(SYSTEMS[method].controls))
@@ -240,7 +240,7 @@ def with_controls(methods: tuple[str, ...], level: str) -> tuple[str, ...]:
 
 
 def unlabelled(data: Any) -> Any:
-    """Copy a dataset (its arrays are shared) without any label in it."""
+    """Return a shallow copy of a dataset without labels and masks."""
     if isinstance(data, FlatGraphs):
         return data.without_labels()
     if isinstance(data, list):
@@ -254,7 +254,7 @@ def unlabelled(data: Any) -> Any:
 
 
 def labels_of(data: Any, target: str | None) -> IntArray:
-    """Return the labels [N], or [N, C] where a row has several."""
+    """Return the labels [N], or [N, C] if a row can have several."""
     if isinstance(data, FlatGraphs):
         y = data.y
     elif isinstance(data, list):

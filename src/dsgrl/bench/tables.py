@@ -1,7 +1,6 @@
 """Markdown tables in the paper's layout: its number, ours and the difference.
 
-Everything of ours is computed from result lines, everything of the paper's is read
-from `paper.toml`; nothing is typed in here.
+Our numbers are computed from result lines, the paper's are read from `paper.toml`.
 """
 
 import math
@@ -26,12 +25,12 @@ CONTROLS = "Controls and variants"
 THEIRS = "the paper's"
 NOTHING = ""
 
-# What ours is called in short, and which of them the package takes by itself.
+# Short names of the DSGRL variants in tables, and the default variant of each suite.
 OURS = {
     "dsgrl-feature": "features",
     "dsgrl-topology": "topology",
     "dsgrl-both": "both",
-    "topology-none": "alone",
+    "topology-none": "node alone",
     "topology-two-hop": "two steps",
 }
 BY_ITSELF = {
@@ -55,15 +54,15 @@ def load_paper() -> Paper:
 
 
 def render_tables(lines: Iterable[Line], paper: Paper | None = None) -> str:
-    """Set results beside the paper's.
+    """Compare results with the paper's.
 
     Args:
-        lines: result lines; of several for the same cell and seed the last counts,
-            and scores of several seeds are taken together.
+        lines: result lines. The last line of a cell and seed counts; scores of several
+            seeds are pooled.
         paper: the paper's numbers; those of `paper.toml` by default.
 
     Returns:
-        Markdown: one table per table of the paper that has a result of ours, with
+        Markdown: one table per table of the paper for which there is a result, with
         one row per system and recipe, then one per suite for other datasets.
     """
     results = _Results(lines)
@@ -84,15 +83,15 @@ def render_tables(lines: Iterable[Line], paper: Paper | None = None) -> str:
 
 
 def render_best(lines: Iterable[Line], paper: Paper | None = None) -> str:
-    """Set the best of ours beside the best of the paper's DSGRL.
+    """Compare our best variant with the best DSGRL variant of the paper.
 
     Args:
         lines: as for `render_tables`.
         paper: as for `render_tables`.
 
     Returns:
-        Markdown: one row per dataset that something of ours was tuned on. Which of
-        ours is shown is chosen by validation rows.
+        Markdown: one row per dataset with a tuned result. Validation rows choose the
+        variant that is shown.
     """
     results = _Results(lines)
     paper = load_paper() if paper is None else paper
@@ -115,8 +114,8 @@ def render_best(lines: Iterable[Line], paper: Paper | None = None) -> str:
                     recipes, (OURS, OURS, default, default), strict=True
                 )
             ]
-            is_alone = described["metric"] == "accuracy"
-            title = "" if is_alone else f", {described['title']}"
+            is_accuracy = described["metric"] == "accuracy"
+            title = "" if is_accuracy else f", {described['title']}"
             body.append([described["dataset"] + title, f"{theirs:.1f}", *cells])
     head = ["", "the paper's best", "tuned", "tuned, 64 per view", "default"]
     return markdown([*head, "default, 64 per view"], body) + "\n"
@@ -125,7 +124,7 @@ def render_best(lines: Iterable[Line], paper: Paper | None = None) -> str:
 def _best(
     results: "_Results", column: Column, recipe: str, among: Mapping[str, str]
 ) -> str:
-    """Name the best of some methods by validation rows, its score, its seeds."""
+    """Return score, name and seeds of the method that is best on validation rows."""
     found = {
         method: list(results.lines[column, method, recipe].values())
         for method in among
@@ -145,7 +144,7 @@ def _best(
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A mean with its deviation, as far as it is known."""
+    """A mean with its standard deviation, if known."""
 
     mean: float
     std: float = math.nan
@@ -157,7 +156,7 @@ class _Number:
 
 
 class _Results:
-    """Result lines by what they are the result of."""
+    """Result lines by column, method, recipe and seed."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
         self.lines: dict[tuple[Column, str, str], dict[int, Line]] = {}
@@ -173,7 +172,7 @@ class _Results:
 
     @cached_property
     def recipes(self) -> dict[str, list[str]]:
-        """The recipes each method was run with, the default first."""
+        """The recipes of each method, the default first."""
         found: dict[str, list[str]] = {}
         for _, method, recipe in self.lines:
             if recipe not in found.setdefault(method, []):
@@ -184,7 +183,7 @@ class _Results:
         }
 
     def has(self, column: Column) -> bool:
-        """Whether any method was judged so."""
+        """Whether any method has a result in this column."""
         return any(
             self.number(column, method, recipe)
             for method, recipes in self.recipes.items()
@@ -192,7 +191,7 @@ class _Results:
         )
 
     def number(self, column: Column, method: str, recipe: str) -> _Number | None:
-        """Mean and deviation over all splits and seeds."""
+        """Mean and standard deviation over all splits and seeds."""
         dataset, protocol, metric = column
         if metric == "seconds_per_epoch":
             return self._seconds(dataset, protocol, method, recipe)
@@ -247,7 +246,7 @@ def _other_table(suite: str, columns: Sequence[Column], results: _Results) -> st
 def _paper_rows(
     row: dict[str, Any], columns: Sequence[Column], results: _Results
 ) -> list[Row]:
-    """One row per recipe of ours; the paper's alone if we have not run the system."""
+    """Return one row per recipe, or the paper's row if we have not run the system."""
     theirs, method = _numbers(row, columns), row["method"]
     rows = []
     for recipe in _recipes_of(method, columns, results):
@@ -260,7 +259,7 @@ def _paper_rows(
 def _own_rows(
     columns: Sequence[Column], results: _Results, without: set[str]
 ) -> list[Row]:
-    """Rows of what the paper has no number for."""
+    """Return the rows of systems that are not in the paper."""
     rows = []
     for method in (name for name in results.recipes if name not in without):
         for recipe in _recipes_of(method, columns, results):
@@ -288,7 +287,7 @@ def _numbers(row: dict[str, Any], columns: Sequence[Column]) -> list[_Number | s
 
 
 def _beside(paper: _Number | str, ours: _Number | None) -> str:
-    """Our number, the paper's and the difference, as far as there are any."""
+    """Format our number, the paper's and the difference, if there are any."""
     if isinstance(paper, str):
         return f"(paper {paper})" if ours is None else f"{ours} (paper {paper})"
     theirs = f"paper {paper.mean:.{paper.digits}f}"
@@ -302,6 +301,6 @@ def _ours(recipe: str) -> str:
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table: its head, then its rows."""
+    """Format a table: its head, then its rows."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,8 +1,8 @@
-"""One small file per method, all behind the interface of `base`.
+"""One small file per method; `base` has their interface.
 
-A method turns a graph into loss terms and embeddings; the loop, the data and the
-evaluation live elsewhere. `registry.METHODS` is the one list of them, `configure`
-makes the parameters of any of them from plain settings.
+A method maps a graph to loss terms and embeddings. The loop, the data and the
+evaluation are in other rooms. `registry.METHODS` lists all methods, `configure` makes
+the parameters of any of them from plain settings.
 """
 
 from dsgrl.methods.base import Form, Method, Progress

@@ -1,16 +1,15 @@
-"""The interface of every method, and nothing of any of them.
+"""The interface of a method.
 
-A method has no loop, no data and no evaluation of its own. It declares its parameters
-(`Config`), is built for the data (`build`), gives a loss (`training_loss`) and returns
-embeddings (`embed`). The other hooks have defaults; override one where a method needs
-more:
+A method has no loop, no data and no evaluation. It declares its parameters (`Config`),
+is built for the data (`build`), computes a loss (`training_loss`) and returns an
+embedding (`embed`). The other hooks have defaults; override one if a method needs more:
 
 =====================  ============================================================
 `prepare`              what is computed once per graph: diffusion, centralities
-`batches`              other batches than graphs: walks, sampled pairs
-`optimizers`, `step`   several optimisers, an adversary
+`batches`              batches other than graphs: walks, sampled pairs
+`optimizers`, `step`   several optimisers, adversarial training
 `after_step`           a moving average of the weights
-`after_epoch`          a schedule, a choice among augmentations
+`after_epoch`          a schedule, a choice of augmentations
 `predict`              class probabilities of a supervised method
 =====================  ============================================================
 """
@@ -32,12 +31,12 @@ Need = Literal["labels", "edge_attr"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where training is.
+    """The progress of training.
 
     Attributes:
-        epoch: the present epoch, counted from 1.
-        step: optimiser steps taken so far.
-        epochs: the most epochs there can be.
+        epoch: the current epoch, counted from 1.
+        step: number of optimiser steps so far.
+        epochs: the largest number of epochs.
     """
 
     epoch: int
@@ -47,11 +46,11 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Form:
-    """A named setting of a method that stands in tables by itself.
+    """A named setting of a method with its own row in tables.
 
     Attributes:
-        summary: one line for people.
-        settings: parameters that make the form what it is; nothing overrides them.
+        summary: one line of description.
+        settings: parameters that define the form and cannot be overridden.
         recipes: folder of its recipes; the name of the method if empty.
         untrained: name of its untrained form, which is its control; "random-NAME" if
             empty.
@@ -64,16 +63,16 @@ class Form:
 
 
 class Method(nn.Module):
-    """What the one fit asks of a method.
+    """Base class of all methods.
 
     Attributes:
         Config: its parameters, a subclass of `FitConfig`.
-        summary: one line for people.
+        summary: one line of description.
         levels: what it can embed.
-        inductive: whether it embeds data it was not trained on.
-        needs: what of the data it uses besides features and edges; a method sees no
-            label unless it needs "labels".
-        forms: named settings of it, by name; one of the method's own name by default.
+        inductive: whether it can embed unseen data.
+        needs: what it uses besides features and edges; a method sees labels only if
+            it needs "labels".
+        forms: named settings; by default one with the name of the method.
     """
 
     Config: ClassVar[type[FitConfig]] = FitConfig
@@ -94,10 +93,9 @@ class Method(nn.Module):
         raise NotImplementedError
 
     def prepare(self, graph: Graph) -> Graph:
-        """Return the graph with what is computed once for it (`Graph.extras`).
+        """Return the graph with values that are computed once (`Graph.extras`).
 
-        Called once per fit on the training graph, and once for every graph that is
-        embedded.
+        Called once per fit for the training graph, and once for every graph to embed.
         """
         return graph
 
@@ -110,7 +108,7 @@ class Method(nn.Module):
         raise NotImplementedError
 
     def optimizers(self, config: Any) -> list[torch.optim.Optimizer]:
-        """Return what takes the steps: one Adam on everything that learns."""
+        """Return the optimisers: by default one Adam on all learned parameters."""
         learned = [p for p in self.parameters() if p.requires_grad]
         return [
             torch.optim.Adam(
@@ -132,28 +130,28 @@ class Method(nn.Module):
         return loss
 
     def after_step(self, progress: Progress) -> None:
-        """Do what follows every step."""
+        """Called after every step."""
 
     def after_epoch(self, progress: Progress) -> None:
-        """Do what follows every epoch."""
+        """Called after every epoch."""
 
     def embed(self, graph: Graph) -> Tensor:
-        """Return what the user gets: a vector per node [N, D], or per graph [B, D]."""
+        """Return the embedding: one row per node [N, D], or per graph [B, D]."""
         raise NotImplementedError
 
     def predict(self, graph: Graph) -> Tensor:
         """Return class probabilities per node [N, C], or per graph [B, C]."""
-        raise NotImplementedError(f"{type(self).__name__} predicts no classes")
+        raise NotImplementedError(f"{type(self).__name__} does not predict classes")
 
     def training_state(self) -> dict[str, Tensor]:
-        """Return what training needs to go on besides the weights."""
+        """Return the state besides the weights that resumed training needs."""
         return {}
 
     def load_training_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take over what `training_state` gave."""
+        """Restore the result of `training_state`."""
 
     def training_bytes(self, graph: Graph) -> float | None:
-        """Estimate the memory of a training step on all of a graph; None if unknown."""
+        """Estimate the memory of a full-batch training step; None if unknown."""
         return None
 
     @property

@@ -3,10 +3,10 @@ r"""CCA-SSG: two random views, decorrelated, https://arxiv.org/abs/2106.12484.
 .. math:: L = \|Z_1 - Z_2\|_F^2
             + \lambda (\|Z_1^\top Z_1 - I\|_F^2 + \|Z_2^\top Z_2 - I\|_F^2)
 
-Columns of Z1 and Z2 [N, D] have mean 0 and deviation 1/sqrt(N), so that the products
-are correlations. The authors' program differs: it drops each direction of an edge by
-itself, and its first term is -tr(Z1^T Z2), half of this one less a constant, so that
-a lambda of theirs acts as twice that of ours.
+The columns of Z1 and Z2 [N, D] have mean 0 and standard deviation 1/sqrt(N), so the
+products are correlations. The authors' program differs in two points. It drops the two
+directions of an edge independently. Its first term is -tr(Z1^T Z2), which is half of
+ours minus a constant: their lambda corresponds to twice the value here.
 """
 
 from typing import Any, ClassVar, Self, get_args
@@ -37,7 +37,7 @@ class CCASSGMethod(Method):
 
     Args:
         encoder: embeds a view, (A, X) -> Z [N, D].
-        edge_drop: share of the edges dropped, both directions together.
+        edge_drop: share of dropped edges; both directions are dropped together.
         feature_mask: share of the feature columns set to zero.
         decorrelation_weight: lambda.
     """
@@ -113,7 +113,7 @@ class CCASSGMethod(Method):
             num_layers=config.num_layers,
             dropout=config.dropout,
             norm=config.norm,
-            # Columns are centred: a bias would have no gradient.
+            # The columns are centred, so a bias has no gradient.
             last_bias=False,
         )
         return cls(
@@ -136,11 +136,11 @@ class CCASSGMethod(Method):
         return LossTerms(terms, z=h1.detach())
 
     def embed(self, graph: Graph) -> Tensor:
-        """Embed the graph as it is [N, D]."""
+        """Embed the unperturbed graph [N, D]."""
         z: Tensor = self.encoder(graph.adjacency, graph.x)
         return z
 
 
 def unit_columns(z: Tensor) -> Tensor:
-    """Give every column mean 0 and deviation 1/sqrt(N); a constant one becomes zero."""
+    """Centre every column and scale it to length 1; a constant one becomes zero."""
     return F.normalize(z - z.mean(dim=0), dim=0, eps=1e-4)

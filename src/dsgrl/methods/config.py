@@ -1,4 +1,4 @@
-"""Parameters that every method has: training, input and where to run."""
+"""Parameters of every method: training, input and device."""
 
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -24,24 +24,24 @@ from dsgrl.parameters import (
 )
 from dsgrl.typing import ScalingName
 
-# Passes over a set of graphs under "auto", where no link says when to stop.
+# Epochs on many graphs under "auto", where no links are held out.
 GRAPH_EPOCHS = 5
-# Parts that say when to stop, by the values of `epochs`.
-Chosen = dict[str, Any]
 
 
 class StopByLinks(Component):
-    """`epochs="auto"`: stop by held-out links and keep the epoch they choose.
+    """`epochs="auto"`: held-out links decide when to stop and which epoch to keep.
 
     Some edges are hidden from training. The embedding of an epoch is scored by the
     AUC of hidden edges against random pairs. The earliest epoch within `tolerance`
-    standard errors of the best is kept, the untrained model included.
+    standard errors of the best is kept; epoch 0 is the untrained model.
     """
 
     name: ClassVar[str] = AUTO
-    max_epochs: int = parameter(COUNT, "the most epochs", default=500)
+    max_epochs: int = parameter(COUNT, "largest number of epochs", default=500)
     patience: int = parameter(
-        COUNT, "stop if the epoch to keep is this far back and none rises", default=100
+        COUNT,
+        "stop if the epoch to keep is this many epochs ago and the AUC does not rise",
+        default=100,
     )
     tolerance: float | Literal["auto"] = parameter(
         auto_or(WEIGHT),
@@ -66,7 +66,7 @@ SEED = Rule(
 
 
 class FitConfig(Component):
-    """Parameters of every fit; a method's own `Config` adds to them."""
+    """Parameters of every fit; the `Config` of a method adds its own."""
 
     epochs: int | Literal["auto"] | StopByLinks = parameter(
         EPOCHS,
@@ -77,7 +77,7 @@ class FitConfig(Component):
     )
     batch_size: int | None = parameter(
         none_or(COUNT),
-        "graphs per step where there are many; None for all at once",
+        "graphs per step, for many graphs; None for all at once",
         default=128,
         search={"graph": (32, 256, "log")},
     )
@@ -88,12 +88,12 @@ class FitConfig(Component):
         default=AUTO,
     )
     warmup_epochs: int = parameter(
-        COUNT_OR_ZERO, "epochs over which the rate rises to `lr`", default=0
+        COUNT_OR_ZERO, "epochs in which the learning rate rises to `lr`", default=0
     )
     scaling: ScalingName | Literal["auto"] = parameter(
         one_of(AUTO, *get_args(ScalingName)),
-        '"standard" gives every dense column mean 0 and deviation 1, "none" leaves '
-        'features as they are, "columns" is "standard" unless they are 0/1 or sparse, '
+        '"standard" scales every column to mean 0 and standard deviation 1, "none" '
+        'does nothing, "columns" is "standard" unless features are 0/1 or sparse, '
         '"unit" also divides sparse ones by one number, "length" also lengthens short '
         'rows; "auto": "columns", or what the views need',
         default=AUTO,
@@ -103,8 +103,9 @@ class FitConfig(Component):
             lambda value: value is None or is_whole(value, 5),
             "a whole number from 5, or None",
         ),
-        "columns to make where there are no features: 5 of degrees, then spectral ones "
-        "(one graph: 69 by default) or one per degree (many graphs: 5)",
+        "number of columns to compute if there are no features: 5 of the degree "
+        "profile, then spectral ones (one graph, 69 by default) or one per degree "
+        "(many graphs, 5 by default)",
         default=None,
     )
     device: str = parameter(
@@ -112,7 +113,8 @@ class FitConfig(Component):
     )
     random_state: int | None = parameter(
         none_or(SEED),
-        "same seed, same machine, same embeddings; None draws one",
+        "seed: the same seed on the same machine gives the same embeddings; None draws "
+        "a seed",
         default=0,
     )
     verbose: bool = parameter(
@@ -120,15 +122,15 @@ class FitConfig(Component):
     )
 
     def fill_auto(self, spec: Spec) -> dict[str, Any]:
-        """Return what "auto" stands for, for data like this, by parameter."""
+        """Return the value of "auto" for data like this, by parameter."""
         return {"weight_decay": 0.0, "scaling": "columns", "tolerance": 1.0}
 
     def completed(self, spec: Spec) -> Self:
-        """Return a copy in which every name of a component is that component."""
+        """Return a copy in which names of components are replaced by the components."""
         return self.replace()
 
     def resolved(self, spec: Spec) -> Self:
-        """Return a copy with every "auto" replaced; `device` is left to the fit."""
+        """Return a copy with every "auto" replaced, except that of `device`."""
         config = self.completed(spec)
         standard = config.fill_auto(spec)
         config = config.replace(
@@ -151,7 +153,7 @@ class FitConfig(Component):
         )
 
     def picks(self, spec: Spec) -> dict[str, Any]:
-        """Return what is picked for every graph anew, as it is for this data."""
+        """Return values that depend on the graph, as they are for this data."""
         return {}
 
     def flat(self) -> dict[str, Any]:
@@ -159,8 +161,8 @@ class FitConfig(Component):
         return flatten(self)
 
 
-def chosen_values(given: FitConfig, resolved: FitConfig, spec: Spec) -> Chosen:
-    """Return what "auto" stood for, by parameter: what was not given as it is."""
+def chosen_values(given: FitConfig, resolved: FitConfig, spec: Spec) -> dict[str, Any]:
+    """Return the value that "auto" was replaced by, by parameter."""
     before = given.flat()
     found = {**resolved.flat(), **resolved.picks(spec)}
     return {

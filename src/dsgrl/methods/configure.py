@@ -1,4 +1,4 @@
-"""From plain settings to a configuration: nested names, names of components."""
+"""Makes a configuration from plain settings with nested names."""
 
 import difflib
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ def configure(
     """Make the configuration of a method.
 
     Args:
-        name: of the method, a key of `METHODS`.
+        name: a key of `METHODS`.
         settings: parameters by name; nested ones as `views__edge_drop`. A component
-            may be given by its name or as an object.
-        spec: of the data; says which views "auto" stands for if parameters of the
-            views are given and the views are not.
+            is given by its name or as an object.
+        spec: spec of the data. It determines the views if only parameters of the
+            views are given.
 
     Raises:
         InputError: if the method has no such parameter.
@@ -48,9 +48,9 @@ def configure(
 
 
 def expand_names(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Write nested parameters in full: `edge_drop` becomes `views__edge_drop`.
+    """Expand nested parameters to full names: `edge_drop` to `views__edge_drop`.
 
-    A name that the method has itself is left as it is, and so is an unknown one.
+    Parameters of the method itself and unknown names do not change.
     """
     owner = METHODS[name].Config.declared()
     nested = {
@@ -66,7 +66,7 @@ def expand_names(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def all_parameters(name: str) -> list[str]:
-    """Name every parameter of a method, nested ones of any component included."""
+    """List every parameter of a method, including those of any component."""
     owner = METHODS[name].Config.declared()
     nested = (
         f"{part}__{key}"
@@ -78,7 +78,7 @@ def all_parameters(name: str) -> list[str]:
 
 
 def _kinds(owner: Mapping[str, Any]) -> dict[str, list[type[Component]]]:
-    """Return what may stand in the place of the parameters that are components."""
+    """Return the possible components of each parameter that is a component."""
     found: dict[str, list[type[Component]]] = {"epochs": [StopByLinks]}
     if "views" in owner:
         found["views"] = list(VIEWS.values())
@@ -113,12 +113,12 @@ def _component(config: Any, part: str, spec: Spec | None) -> Component:
     if part == "epochs":
         if not is_auto(value):
             raise InputError(
-                f"epochs={value!r}: expected 'auto' beside parameters of when to stop"
+                f"epochs={value!r}: expected 'auto' beside stopping parameters"
             )
         return StopByLinks()
     if spec is None and is_auto(value) and is_auto(config.augment):
         raise InputError(
-            "parameters of the views without the views: name them with views or augment"
+            "parameters of views without the views: set views or augment as well"
         )
     views: Views = find_views(value, config.augment, spec)  # type: ignore[arg-type]
     return views

@@ -2,10 +2,10 @@ r"""DGI: nodes against a summary of their graph, https://arxiv.org/abs/1809.1034
 
 .. math:: L = -\tfrac{1}{2N} \sum_i [\log D(z_i, s) + \log (1 - D(\tilde z_i, s))]
 
-s is the sigmoid of the mean of Z, the rows of Z~ are embeddings of the same graph with
-its feature rows shuffled, and D(z, s) = sigmoid(z^T W s). The authors' program differs:
-it scales the rows of X to sum 1 and stops when the loss no longer falls; here `scaling`
-and `epochs` say so, as for every method.
+s is the sigmoid of the mean of Z. Z~ is the embedding of the same graph with shuffled
+feature rows, and D(z, s) = sigmoid(z^T W s). The authors' program scales the rows of X
+to sum 1 and stops when the loss no longer falls; here `scaling` and `epochs` decide, as
+for every method.
 """
 
 from typing import Any, ClassVar, Self
@@ -87,7 +87,7 @@ class DGIMethod(Method):
         return LossTerms({"contrast": loss / 2}, z=z.detach())
 
     def embed(self, graph: Graph) -> Tensor:
-        """Embed the graph as it is [N, D]."""
+        """Embed the graph [N, D]."""
         return self._encode(graph, graph.x)
 
     def _encode(self, graph: Graph, x: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""The one list of methods: command line, bench, tuning and tests derive from it."""
+"""The list of all methods; command line, bench, tuning and tests derive from it."""
 
 from dsgrl.methods.base import Method
 from dsgrl.methods.cca_ssg import CCASSGMethod

@@ -1,10 +1,9 @@
-"""Search for better parameters with Optuna, by validation rows or without any label.
+"""Hyper-parameter search with Optuna, by validation rows or without labels.
 
-As in the paper, only one split takes part, and of it only training and validation
-rows: those of the test are taken away before anything looks at a label. The labelled
-rows are dealt several times, since few of them tell little. A study lives in a file (or
-any storage Optuna knows, to be shared by several machines) and goes on where it was
-left.
+As in the paper, the search uses one split, and of it only the training and validation
+rows; the labels of the test rows are removed first. The labelled rows are resampled
+several times, because a score on few rows is noisy. A study is stored in a file, or in
+any Optuna storage that several machines share, and can be resumed.
 """
 
 from dsgrl.tune.criteria import label_free_score

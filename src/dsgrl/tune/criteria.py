@@ -1,4 +1,4 @@
-"""What a study maximises: a validation score, or one that needs no label."""
+"""What a study maximises: a validation score, or a score without labels."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,37 +12,37 @@ from dsgrl.datasets.table import DATASETS
 from dsgrl.evaluation import evaluate, protocol_splits
 from dsgrl.typing import InputError, IntArray, Split
 
-# From what a system made of the data to what is maximised.
+# From the embedding of a system to the score that is maximised.
 Criterion = Callable[[Embedded], float]
 # How often the labelled rows of a split are resampled.
 NUM_RESAMPLES = 20
 
 
 def label_free_score(embedded: Embedded) -> float:
-    """Judge an embedding without labels: the AUC of hidden links.
+    """Score an embedding without labels: the AUC of held-out links.
 
     Raises:
-        InputError: if it was trained without hiding any.
+        InputError: if no links were held out in training.
     """
     if embedded.link_auc is None:
         raise InputError(
             "no links were held out: tuning without labels needs epochs='auto' and a "
-            "graph of some more edges"
+            "graph with more edges"
         )
     return embedded.link_auc
 
 
 def validation_score(y: IntArray, split: Split, *, metric: str) -> Criterion:
-    """Make a criterion that knows the labels of training and validation rows only.
+    """Make a criterion that uses the labels of training and validation rows only.
 
-    A few dozen validation rows say little: the labelled rows are resampled several
-    times, and the scores are averaged. A score on the rows by which the probe chose its
-    strength is too high: others of them judge (see `resample`).
+    A score on a few dozen validation rows is noisy: the labelled rows are resampled
+    several times, and the scores are averaged. The rows that choose the strength of the
+    probe would give a score that is too high, so other rows are scored (`resample`).
 
     Args:
-        y: labels [N]; those of other rows are not kept.
-        split: whose rows to use; the first sample is the split itself.
-        metric: what is measured.
+        y: labels [N]; those of other rows are not stored.
+        split: the rows to use; the first sample is the split itself.
+        metric: a key of `METRICS`.
     """
     rows = np.concatenate([split.train, split.val])
     known = y[rows]
@@ -56,15 +56,16 @@ def validation_score(y: IntArray, split: Split, *, metric: str) -> Criterion:
 
 
 def resample(y: IntArray, num_train: int, times: int) -> Iterator[Split]:
-    """Split rows into those to fit, to choose and to judge by; first in their order.
+    """Split labelled rows into training, validation and scored rows.
 
-    The rows to judge by come from the larger part: as many of the rows to fit as there
-    are validation rows, or else half of the validation rows.
+    The first split keeps the given order, the others are random. The scored rows come
+    from the larger part: as many training rows as there are validation rows, or else
+    half of the validation rows.
 
     Args:
-        y: labels of the rows, those to fit first [N]; every split has the same number
-            of rows of each class to fit, and to validate.
-        num_train: number of rows to fit, including those taken to judge by.
+        y: labels of the rows, training rows first [N]; every split has the same number
+            of training and of validation rows of each class.
+        num_train: number of training rows, including those that are scored.
         times: number of splits.
     """
     order = np.arange(len(y))
@@ -86,17 +87,17 @@ def resample(y: IntArray, num_train: int, times: int) -> Iterator[Split]:
 
 
 def by_links() -> tuple[Criterion, str]:
-    """Judge by held-out links; say so in words."""
+    """Return the score of held-out links and its description."""
     return label_free_score, "held-out links, no label used"
 
 
 def by_validation(
     data: Any, dataset: str, folder: Path | None
 ) -> tuple[Criterion, str]:
-    """Judge by the labelled rows of the first split, as `validation_score`.
+    """Return the validation score of the first split and its description.
 
-    The split is the benchmark's own. Where that is stratified, drawing it takes all
-    labels; nothing after it sees those of its test rows.
+    The split is that of the benchmark. A stratified split is drawn with all labels;
+    after that, nothing sees the labels of its test rows.
     """
     row = DATASETS[dataset]
     suite = next(suite for suite in SUITES.values() if suite.level == row.level)

@@ -1,4 +1,4 @@
-"""The search itself: draw, train in two stages, judge, tell."""
+"""The search: draw parameters, train in two stages, score, report to the study."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from dsgrl.typing import DivergenceError
 
 Parameters = dict[str, Any]
 
-# A trial is first trained for this share of its epochs; if it then lies below the
-# median of the trials before, it is given up.
+# A trial is first trained for this share of its epochs. It is pruned if its score is
+# then below the median of the earlier trials.
 FIRST_STAGE = 0.25
 # A prime, so that the samplers of studies with neighbouring seeds differ.
 SEED_STEP = 7919
@@ -27,14 +27,14 @@ MAX_EPOCHS = "epochs__max_epochs"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Search:
-    """What is searched; sees no label but through its criterion.
+    """What is searched; only the criterion sees labels.
 
     Attributes:
         embed: fits the system with some parameters, on a dataset without labels.
         criterion: what is maximised.
-        space: what is varied.
-        starts: complete parameters to begin with, by name; what is not varied is as
-            in the first of them.
+        space: ranges of the searched parameters.
+        starts: complete parameters of the first trials, by name. Parameters that are
+            not searched have the value of the first start.
     """
 
     embed: Callable[[Parameters], Embedded]
@@ -43,12 +43,12 @@ class Search:
     starts: dict[str, Parameters]
 
     def run(self, study: optuna.Study, trials: int, seed: int) -> Iterator[None]:
-        """Go on until so many trials are finished in all, one at each step."""
+        """Run trials until `trials` are finished in total; yield after each."""
         drop_abandoned(study)
         while count(study, *FINISHED) < trials:
             begun = count(study, *FINISHED, TrialState.RUNNING)
-            # By the number of trials begun: a study that goes on must not draw again
-            # what it has drawn.
+            # Depends on the number of started trials: a resumed study must not draw
+            # the same parameters again.
             drawn_from = (seed + SEED_STEP * begun) % 2**32
             study.sampler = optuna.samplers.TPESampler(seed=drawn_from)
             self._enqueue_start(study)
@@ -67,7 +67,7 @@ class Search:
             yield
 
     def _enqueue_start(self, study: optuna.Study) -> None:
-        """Let the next trial be a start, if one is left."""
+        """Enqueue the next start, if one is left."""
         known = {
             trial.user_attrs.get("start")
             for trial in study.get_trials(deepcopy=False)
@@ -89,7 +89,7 @@ class Search:
         }
 
     def _evaluate(self, trial: Trial) -> float:
-        """Train and judge, in two stages; a bad first one ends the trial."""
+        """Train and score in two stages; a bad first stage ends the trial."""
         parameters = self._choose(trial)
         trial.set_user_attr("parameters", parameters)
         value = 0.0
@@ -109,7 +109,7 @@ class Search:
     def _choose(self, trial: Trial) -> Parameters:
         start = self.starts.get(trial.user_attrs.get("start", ""))
         if start is not None:
-            # Told to the sampler as far as they lie in the space.
+            # Report those inside the space to the sampler.
             for key in self._within_space(start):
                 draw(trial, key, self.space[key])
             return dict(start)
@@ -119,9 +119,9 @@ class Search:
 
 
 def _stages(parameters: Parameters) -> list[Parameters]:
-    """Parameters of a short fit and of the whole one.
+    """Return the parameters of a short fit and of the full one.
 
-    Both draw the same random numbers, so the short fit is the beginning of the other.
+    Both draw the same random numbers: the short fit is the start of the full one.
     """
     key = MAX_EPOCHS if parameters["epochs"] == "auto" else "epochs"
     first = max(1, round(FIRST_STAGE * parameters[key]))
@@ -130,5 +130,5 @@ def _stages(parameters: Parameters) -> list[Parameters]:
 
 
 def _has_stopped(embedded: Embedded, stage: Parameters) -> bool:
-    """Whether training ended by itself, so that more epochs would change nothing."""
+    """Whether the stopping rule ended training: more epochs would change nothing."""
     return bool(stage["epochs"] == "auto" and embedded.epochs_run < stage[MAX_EPOCHS])

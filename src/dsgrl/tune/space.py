@@ -1,4 +1,4 @@
-"""How a study varies what a system says may be varied."""
+"""Draws the parameters of a trial from the ranges that a system declares."""
 
 from optuna.trial import Trial
 
@@ -6,7 +6,7 @@ from dsgrl.parameters import Range
 
 
 def draw(trial: Trial, name: str, span: Range) -> float:
-    """Let a trial draw from a range; whole numbers where both ends are."""
+    """Draw a value from a range; an integer if both ends are integers."""
     low, high, scale = span
     if isinstance(low, int) and isinstance(high, int):
         return trial.suggest_int(name, low, high, log=scale == "log")

@@ -1,4 +1,4 @@
-"""Where a study lives: a file, or any storage that Optuna knows."""
+"""The storage of a study: a file, or any storage that Optuna supports."""
 
 import json
 import os
@@ -15,14 +15,14 @@ from dsgrl.io.atomic import check_writable
 from dsgrl.typing import InputError
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
-# The median of fewer trials is not trusted.
+# No trial is pruned before this many are finished.
 LEAST_FOR_MEDIAN = 5
 
 
 def open_study(
     name: str, storage: str | Path | None, setup: dict[str, Any]
 ) -> optuna.Study:
-    """Create a study, or go on with one made for the same."""
+    """Create a study, or resume one with the same setup."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     where: str | BaseStorage = str(storage or Path("tune") / f"{name}.journal")
     shown = where
@@ -47,7 +47,7 @@ def open_study(
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(
             f"--storage {shown}: cannot be used ({reason}), expected a file of an "
-            f"earlier study, a new one, or a URL of a storage Optuna knows"
+            f"earlier study, a new file, or a URL of a storage that Optuna supports"
         ) from error
     # As JSON: a storage turns tuples into lists.
     different = [
@@ -58,7 +58,7 @@ def open_study(
     if different:
         raise InputError(
             f"study '{name}' in {shown} was made with another {', '.join(different)}: "
-            f"give it another name with --study"
+            f"choose another name with --study"
         )
     return study
 
@@ -69,12 +69,12 @@ def count(study: optuna.Study, *states: TrialState) -> int:
 
 
 def worker() -> str:
-    """Name this process among those that share a study."""
+    """Return the name of this process in a shared study."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def drop_abandoned(study: optuna.Study) -> None:
-    """Give up trials whose process, on this machine, is no more."""
+    """Mark trials as failed whose process, on this machine, has ended."""
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         host, _, process = trial.user_attrs.get("worker", ":").rpartition(":")
         if host == socket.gethostname() and not _is_alive(int(process)):
@@ -82,7 +82,7 @@ def drop_abandoned(study: optuna.Study) -> None:
 
 
 def _is_alive(process: int) -> bool:
-    # On other systems than these the call would end the process.
+    # On Windows `os.kill` would end the process.
     if os.name != "posix":
         return True
     try:

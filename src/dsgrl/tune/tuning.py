@@ -1,4 +1,4 @@
-"""`tune`: from a dataset's name to a recipe."""
+"""`tune` searches the parameters of a method on a dataset and writes a recipe."""
 
 import importlib.metadata
 from collections.abc import Callable, Mapping
@@ -24,12 +24,12 @@ from dsgrl.typing import InputError
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """Where a study stands.
+    """The state of a study.
 
     Attributes:
         study: its name.
-        trials: how many are finished.
-        given_up: how many of them were given up early.
+        trials: number of finished trials.
+        given_up: how many of them were pruned or diverged.
         value: the best score so far.
         parameters: those of the best trial.
         out: the recipe file.
@@ -57,40 +57,39 @@ def tune(
     without_labels: bool = False,
     report: Callable[[Tuned], None] | None = None,
 ) -> Tuned:
-    """Search the method's own space and write the best as a recipe.
+    """Search the space of a method and write the best parameters as a recipe.
 
-    The first trials are the defaults and, if there is one, the paper's recipe: the
-    result is never worse than those by the score that is maximised.
+    The first trials are the defaults and, if there is one, the paper's recipe. The
+    result is never worse than these by the score that is maximised.
 
     Args:
         dataset: a key of `DATASETS`.
         method: a trained system, a key of `SYSTEMS`.
-        trials: finished trials in all; a study that was left goes on up to it.
-        storage: a file, or a URL of any storage of Optuna's.
-        study: its name there; dataset and method by default.
-        seed: of the search and of every model.
-        folder: where datasets live.
-        out: the recipe file; rewritten whenever a trial is better.
-        settings: parameters that are not searched but set.
+        trials: total number of finished trials; an existing study continues up to it.
+        storage: a file, or the URL of an Optuna storage.
+        study: name of the study; by default made from dataset and method.
+        seed: seed of the search and of every model.
+        folder: folder of the datasets.
+        out: the recipe file; updated during the search.
+        settings: parameters that are set instead of searched.
         without_labels: maximise `label_free_score` instead of the validation score.
-        report: told where the study stands after every trial.
+        report: called with the state of the study after every trial.
 
     Raises:
-        InputError: if a name is unknown, a setting cannot work, or the study there
-            was made for something else.
+        InputError: if a name is unknown, a setting is invalid, or the existing study
+            has another setup.
     """
     pinned = dict(settings or {})
     if without_labels and pinned.setdefault("epochs", "auto") != "auto":
         raise InputError(
             f"epochs={pinned['epochs']!r}: tuning without labels needs epochs='auto', "
-            f"which holds out the links to judge by"
+            f"which holds out links for the score"
         )
     dataset = known_dataset(dataset)
     if without_labels and DATASETS[dataset].level == "graph":
         raise InputError(
             f"--without-labels: {dataset} has whole graphs, for which no signal is "
-            f"known to rank settings (docs/CHOOSING.md): tune with labels, or take the "
-            f"default"
+            f"known to rank settings: tune with labels, or use the default"
         )
     system = _tunable(method)
     row = DATASETS[dataset]
@@ -131,17 +130,17 @@ def tune(
     )
 
     def write() -> Tuned:
-        stands = _where_it_stands(opened, out)
+        state = _state_of(opened, out)
         version = importlib.metadata.version("dsgrl")
         notes = [
             f"{method} on {dataset}, tuned by dsgrl {version}.",
-            f"Best of {stands.trials} trials ({stands.given_up} given up early): "
-            f"{stands.value:.4f}.",
+            f"Best of {state.trials} trials ({state.given_up} given up early): "
+            f"{state.value:.4f}.",
             f"Score: {score}; seed {seed}.",
         ]
         defaults = system.parameters(row.level)
-        _write(stands, defaults, {*search.space, "views"}, notes)
-        return stands
+        _write(state, defaults, {*search.space, "views"}, notes)
+        return state
 
     for _ in search.run(opened, trials, seed):
         if count(opened, TrialState.COMPLETE) and report:
@@ -182,13 +181,13 @@ def _starts(
     return starts
 
 
-def _where_it_stands(study: optuna.Study, out: Path) -> Tuned:
+def _state_of(study: optuna.Study, out: Path) -> Tuned:
     finished = count(study, *FINISHED)
     try:
         best = study.best_trial
     except ValueError as error:
         raise InputError(
-            f"study '{study.study_name}': none of {finished} trials came to an end: "
+            f"study '{study.study_name}': none of {finished} trials was completed: "
             f"set a lower lr with --set, or allow more trials"
         ) from error
     assert best.value is not None
@@ -203,12 +202,12 @@ def _where_it_stands(study: optuna.Study, out: Path) -> Tuned:
 
 
 def _write(
-    stands: Tuned, defaults: Parameters, always: set[str], notes: list[str]
+    state: Tuned, defaults: Parameters, always: set[str], notes: list[str]
 ) -> None:
-    """Write what was searched, what makes the system, and what is not the default."""
+    """Write the parameters in `always` and those that differ from the defaults."""
     chosen = {
         key: value
-        for key, value in stands.parameters.items()
+        for key, value in state.parameters.items()
         if key not in NOT_IN_RECIPES and (key in always or value != defaults.get(key))
     }
-    write_recipe(stands.out, chosen, notes)
+    write_recipe(state.out, chosen, notes)
