@@ -162,10 +162,10 @@ def _per_epoch(seconds: float, epochs: int) -> float | None:
 
 
 def _peak_mb() -> float:
-    """Highest resident memory of this process so far.
+    """Return the peak resident memory of this process.
 
-    From the system's own record where it has one: `getrusage` of a spawned process
-    starts at what its parent held.
+    On Linux from /proc, which psutil does not read: `getrusage` of a spawned process
+    starts at the memory of its parent.
     """
     try:
         status = Path("/proc/self/status").read_text()

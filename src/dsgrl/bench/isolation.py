@@ -1,4 +1,9 @@
-"""Runs a function in a process of its own: its peak memory is its own, too."""
+"""Runs a function in a fresh process, so that its peak memory can be measured.
+
+`ProcessPoolExecutor` was tried: it does not report the signal that killed a process,
+and after Ctrl-C it waits until the running cell is finished. A call, with its imports,
+takes 2.8 s with it and 2.1 s here; the peak memory is the same.
+"""
 
 import multiprocessing
 import os
@@ -13,18 +18,18 @@ from dsgrl.allocator import retain_heap
 
 
 class ProcessLostError(RuntimeError):
-    """The process ended before it had a result."""
+    """The process ended without a result."""
 
 
 def run_isolated(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function in a fresh process; what it raises is raised here.
+    """Call a function in a fresh process; its exceptions are raised here.
 
     Args:
-        function: of a module, so that the other process finds it.
+        function: a function of a module, which the other process can import.
         args: anything that can be pickled.
 
     Raises:
-        ProcessLostError: if the process was killed, e.g. for want of memory.
+        ProcessLostError: if the process was killed, e.g. because memory ran out.
     """
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -35,7 +40,7 @@ def run_isolated(function: Callable[..., Any], *args: Any) -> Any:
         result, error = receiver.recv()
     except EOFError:
         process.join()
-        raise ProcessLostError(_explain(process.exitcode)) from None
+        raise ProcessLostError(_describe_exit(process.exitcode)) from None
     finally:
         receiver.close()
         process.terminate()
@@ -48,19 +53,19 @@ def run_isolated(function: Callable[..., Any], *args: Any) -> Any:
 def _serve(sender: Connection, function: Callable[..., Any], args: Any) -> None:
     _end_with_parent()
     retain_heap()
-    # Ctrl-C reaches the whole group; the parent decides.
+    # Ctrl-C reaches all processes of the group; the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         outcome: tuple[Any, Exception | None] = (function(*args), None)
     except Exception as error:
-        # A traceback does not survive the way to the parent.
+        # Pickling drops the traceback: keep it as a note.
         error.add_note(traceback.format_exc())
         outcome = (None, error)
     sender.send(outcome)
 
 
 def _end_with_parent() -> None:
-    """Work for nobody if the parent is killed."""
+    """End this process when its parent ends."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -71,7 +76,7 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _explain(exitcode: int | None) -> str:
+def _describe_exit(exitcode: int | None) -> str:
     if exitcode is not None and exitcode < 0:
         name = signal.Signals(-exitcode).name
         hint = " (out of memory?)" if name == "SIGKILL" else ""

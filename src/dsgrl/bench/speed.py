@@ -9,7 +9,6 @@ Eq. 6, one step of Adam) are interleaved in one run, so that noise affects all a
   no optimiser: a lower bound for any implementation on these kernels.
 """
 
-import resource
 import statistics
 import threading
 import time
@@ -19,6 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -203,7 +203,7 @@ def _transposed(adjacency: Adjacency) -> Adjacency:
 
 
 class _PeakMemory:
-    """Highest resident memory while a block runs, sampled every 2 ms."""
+    """Peak resident memory of a block, sampled every 2 ms."""
 
     def __enter__(self) -> "_PeakMemory":
         self.mb = _resident_mb()
@@ -222,9 +222,5 @@ class _PeakMemory:
 
 
 def _resident_mb() -> float:
-    """Resident memory now; the highest so far where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        return pages * resource.getpagesize() / 1e6
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    """Return the resident memory of this process."""
+    return float(psutil.Process().memory_info().rss) / 1e6

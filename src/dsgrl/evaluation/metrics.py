@@ -2,6 +2,11 @@
 
 Every metric takes the probabilities a probe gives to the classes [M, C], and the true
 classes [M] or, with several labels a row, the true table of 0 and 1 [M, C].
+
+Accuracy and F1 are our own: scikit-learn's have the same values but are slower, and a
+probe calls them hundreds of times. With scikit-learn's F1, `evaluate` takes 0.40 s
+instead of 0.14 s on 600 rows, and one call on 30,000 rows of 100 labels 332 ms instead
+of 15 ms.
 """
 
 from collections.abc import Callable
