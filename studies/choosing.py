@@ -18,10 +18,10 @@ from dsgrl.train.watch import Selection
 from studies import RESULTS
 from studies.curves import NODE_DEFAULT, base_setting, is_curve, name_setting
 
-Row = Mapping[str, float]
+EpochRow = Mapping[str, float]
 # From the rows of a training and the number of hidden links to a value for each row;
 # the highest is chosen.
-Criterion = Callable[[Sequence[Row], int], list[float]]
+EpochCriterion = Callable[[Sequence[EpochRow], int], list[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +35,20 @@ class HiddenLinks:
         return math.sqrt(score * (1 - score) / max(self.count, 1))
 
 
-def _highest(name: str) -> Criterion:
+def _highest(name: str) -> EpochCriterion:
     return lambda rows, _: [row[name] for row in rows]
 
 
-def _nearest(name: str, wanted: float) -> Criterion:
+def _nearest(name: str, wanted: float) -> EpochCriterion:
     return lambda rows, _: [-abs(row[name] - wanted) for row in rows]
 
 
-def _lowest_loss(rows: Sequence[Row], _: int) -> list[float]:
+def _lowest_loss(rows: Sequence[EpochRow], _: int) -> list[float]:
     return [-row.get("loss", math.inf) for row in rows]
 
 
-def _at(epoch: int) -> Criterion:
-    def criterion(rows: Sequence[Row], _: int) -> list[float]:
+def _at(epoch: int) -> EpochCriterion:
+    def criterion(rows: Sequence[EpochRow], _: int) -> list[float]:
         if not any(row["epoch"] == epoch for row in rows):
             raise KeyError(epoch)
         return [-abs(row["epoch"] - epoch) for row in rows]
@@ -56,14 +56,14 @@ def _at(epoch: int) -> Criterion:
     return criterion
 
 
-def _only(chosen: int, seen: int, rows: Sequence[Row]) -> list[float]:
+def _only(chosen: int, seen: int, rows: Sequence[EpochRow]) -> list[float]:
     """Give one row the best AUC seen, to compare settings by, and exclude the rest."""
     best = max(row["link_auc"] for row in rows[:seen])
     return [best if i == chosen else -math.inf for i in range(len(rows))]
 
 
 def choose_by_links(
-    rows: Sequence[Row], hidden: int, tolerance: float = 1.0
+    rows: Sequence[EpochRow], hidden: int, tolerance: float = 1.0
 ) -> tuple[int, int]:
     """Apply the rule of `epochs="auto"` to a recorded curve.
 
@@ -87,11 +87,11 @@ def choose_by_links(
     return [int(row["epoch"]) for row in rows].index(selection.kept), seen
 
 
-def _links(rows: Sequence[Row], hidden: int) -> list[float]:
+def _links(rows: Sequence[EpochRow], hidden: int) -> list[float]:
     return _only(*choose_by_links(rows, hidden), rows)
 
 
-def _links_or_spectrum(rows: Sequence[Row], hidden: int) -> list[float]:
+def _links_or_spectrum(rows: Sequence[EpochRow], hidden: int) -> list[float]:
     turn = max(range(len(rows)), key=lambda i: rows[i]["slope"])
     kept, seen = choose_by_links(rows, hidden)
     return _only(min(turn, kept), seen, rows)
@@ -104,7 +104,7 @@ LEVELS = {
 }
 # The rule of `epochs="auto"`.
 LINKS = "held-out links, earliest near the best"
-CRITERIA: dict[str, Criterion] = {
+CRITERIA: dict[str, EpochCriterion] = {
     "held-out links or steepest spectrum, the earlier": _links_or_spectrum,
     LINKS: _links,
     "held-out links, the best": _highest("link_auc"),
@@ -150,7 +150,7 @@ def judge_criterion(name: str, lines: Sequence[Line]) -> Judged | None:
         None if a curve lacks the signal or the epoch that the criterion needs.
     """
     epochs: dict[str, list[float]] = {}
-    pools: dict[str, list[tuple[float, Row]]] = {}
+    pools: dict[str, list[tuple[float, EpochRow]]] = {}
     for line in lines:
         rows = _finite_rows(line)
         try:
@@ -186,7 +186,7 @@ def _list_settings(lines: Sequence[Line]) -> str:
     return f"One setting was recorded: {settings}."
 
 
-def points_lost(candidates: Sequence[tuple[float, Row]]) -> float:
+def points_lost(candidates: Sequence[tuple[float, EpochRow]]) -> float:
     """Test score of what validation labels choose less that of the criterion's choice.
 
     The first of several equals is taken.
@@ -297,7 +297,7 @@ def _mean(values: Mapping[str, float]) -> float:
     return statistics.fmean(values.values())
 
 
-def _rank_correlation(pool: Sequence[tuple[float, Row]]) -> float:
+def _rank_correlation(pool: Sequence[tuple[float, EpochRow]]) -> float:
     found = [(value, row["val"]) for value, row in pool if value > -math.inf]
     values, scores = zip(*found, strict=True)
     if len(set(values)) < 2 or len(set(scores)) < 2:
@@ -305,5 +305,5 @@ def _rank_correlation(pool: Sequence[tuple[float, Row]]) -> float:
     return float(spearmanr(values, scores).statistic)
 
 
-def _finite_rows(line: Line) -> list[Row]:
+def _finite_rows(line: Line) -> list[EpochRow]:
     return [row for row in line["rows"] if not any(map(math.isnan, row.values()))]

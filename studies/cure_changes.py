@@ -10,7 +10,11 @@ from torch import Tensor, nn
 
 from dsgrl.augment import FeatureAugmenter
 from dsgrl.encode import activate, linear
-from dsgrl.losses.objective import distance_from_orthonormal, mean_terms, standardized
+from dsgrl.losses.objective import (
+    distance_from_orthonormal,
+    mean_terms,
+    standardize_columns,
+)
 from dsgrl.losses.objective import objective as original_objective
 from dsgrl.methods import dsgrl as module
 from dsgrl.methods.dsgrl import DSGRLMethod
@@ -49,7 +53,7 @@ def match_gaussian(statistic: Callable[[Tensor], Tensor], weight: float) -> Obje
     def objective(z1: Tensor, z2: Tensor, weights: Any, **options: Any) -> Terms:
         terms = original_objective(z1, z2, weights, **options)
         if options["standardize"]:
-            z1, z2 = standardized(z1), standardized(z2)
+            z1, z2 = standardize_columns(z1), standardize_columns(z2)
         directions = F.normalize(torch.randn(z1.shape[1], 128), dim=0)
         terms["covariance"] = weight * sum(
             (statistic((z - z.mean(dim=0)) @ directions) for z in (z1, z2)),

@@ -39,12 +39,12 @@ from studies.signals import Signals
 logger = logging.getLogger(__name__)
 
 # What is measured: the epochs, and how many splits judge (the first ones).
-EPOCHS = {
+RECORDED_EPOCHS = {
     "node": (0, 5, 10, 20, 30, 40, 60, 80, 100, 130, 160, 200, 250, 300),
     "graph": (0, 1, 2, 3, 5, 7, 10, 15, 20),
 }
-EPOCHS["hetero"] = EPOCHS["node"]
-NUM_SPLITS = {"node": 3, "graph": 10, "hetero": 3}
+RECORDED_EPOCHS["hetero"] = RECORDED_EPOCHS["node"]
+PROBE_SPLITS = {"node": 3, "graph": 10, "hetero": 3}
 # Learned features without what "auto" adds to them on one graph.
 PLAIN_FEATURES: dict[str, Any] = {
     "augment": "feature",
@@ -153,7 +153,7 @@ def record_curve(
     """Train one setting on one dataset and return what was measured on the way."""
     level = DATASETS[dataset].level
     start = {} if {"views", "augment"} & changes.keys() else PLAIN_FEATURES
-    system, last = SYSTEMS["dsgrl"], EPOCHS[level][-1]
+    system, last = SYSTEMS["dsgrl"], RECORDED_EPOCHS[level][-1]
     settings = merge(start, system.known(changes, level), {"random_state": seed})
     config = system.configure(settings, level)
     # Links are hidden as under "auto", but looked at here and not by the rule.
@@ -172,7 +172,7 @@ def record_curve(
             signals = Signals(training.graph, links)
         row: dict[str, float] = {"epoch": 0}
         while True:
-            if row["epoch"] in EPOCHS[level]:
+            if row["epoch"] in RECORDED_EPOCHS[level]:
                 with seeded(0):
                     found = signals.measure(training.method)
                     found |= probe.judge(training.method, begun.graph)
@@ -205,7 +205,7 @@ class _Probe:
         masks = masks_of(data, row.target)
         self.splits: list[Split] = protocol_splits(
             self.protocol, self.y, masks=masks, dataset=dataset, folder=folder
-        )[: NUM_SPLITS[row.level]]
+        )[: PROBE_SPLITS[row.level]]
         self.kind = 0 if row.target is None else data.node_types.index(row.target)
 
     @torch.no_grad()

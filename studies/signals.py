@@ -17,7 +17,7 @@ from dsgrl.train.diagnostics import measure_health, spectrum_slope
 from dsgrl.train.links import HeldOutLinks, standardized
 
 # Rows compared with each other, and pairs of linked rows.
-SAMPLE_ROWS = 1000
+COMPARED_ROWS = 1000
 SAMPLE_PAIRS = 20_000
 # Rows of a regression, half to fit and half to judge; columns that are predicted.
 REGRESSION_ROWS = 4000
@@ -113,7 +113,7 @@ class Signals:
         ):
             if not len(order):
                 continue
-            some = order[:SAMPLE_ROWS].to(a.device)
+            some = order[:COMPARED_ROWS].to(a.device)
             near = _unit_rows(a)[some] @ _unit_rows(b)[some].t()
             own = near.diagonal().unsqueeze(1)
             # Rows that coincide are not told apart: they share the hit.

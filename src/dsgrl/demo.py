@@ -19,7 +19,7 @@ from dsgrl.typing import FloatArray, Level, Score
 
 SHOWN_PACKAGES = ("vim", "git", "gimp", "postgresql", "python3-numpy", "mutt")
 SHOWN_TAGS = ("use::editing", "role::plugin", "interface::commandline")
-NUM_NEIGHBORS = 5
+NEIGHBORS_SHOWN = 5
 NODE_PROTOCOL, GRAPH_PROTOCOL = "ten 5/15/80 splits", "ten folds"
 
 
@@ -178,6 +178,6 @@ def nearest(z: FloatArray, rows: list[int]) -> dict[int, list[int]]:
     for row in rows:
         similarity = unit @ unit[row]
         similarity[row] = -2.0
-        closest = np.argsort(-similarity, kind="stable")[:NUM_NEIGHBORS]
+        closest = np.argsort(-similarity, kind="stable")[:NEIGHBORS_SHOWN]
         found[row] = closest.tolist()
     return found

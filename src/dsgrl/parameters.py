@@ -9,9 +9,10 @@ nested parameters, checking, tuning, recipes and the help text follow from the f
 """
 
 import dataclasses
+import difflib
 import math
 import numbers
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self, dataclass_transform
 
@@ -28,6 +29,18 @@ class Rule(NamedTuple):
 
     accepts: Callable[[Any], bool]
     expected: str
+
+
+def did_you_mean(name: str, among: Iterable[str], cutoff: float = 0.5) -> str:
+    """Suggest the closest known name; empty if none is close.
+
+    Args:
+        name: the given name.
+        among: the known names.
+        cutoff: least similarity, from 0 to 1; 0 for the closest in any case.
+    """
+    near = difflib.get_close_matches(name, list(among), n=1, cutoff=cutoff)
+    return f"did you mean '{near[0]}'? " if near else ""
 
 
 def is_whole(value: Any, least: int = 0) -> bool:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Level = Literal["node", "graph", "hetero"]
+# Source type, name and target type of a relation.
+Relation = tuple[str, str, str]
 AugmentName = Literal["feature", "topology", "both"]
 SimilarityName = Literal["cosine", "inner"]
 EdgeWeightsName = Literal["normalized", "raw"]

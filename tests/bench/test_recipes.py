@@ -169,8 +169,8 @@ def write(folder: Path, text: str) -> Path:
     ("text", "said"),
     [
         ("learning_rat = 0.1", "unknown key 'learning_rat'"),
-        ("drop_out = 0.1", "(did you mean 'dropout'?)"),
-        ("[views]\nedge_dorp = 0.1", "(did you mean 'edge_drop'?)"),
+        ("drop_out = 0.1", ": did you mean 'dropout'? expected"),
+        ("[views]\nedge_dorp = 0.1", ": did you mean 'edge_drop'? expected"),
         ("[views]\nedges_per_node = 4", "expected a parameter of LearnedFeatures"),
         ("lr = -1.0", "lr=-1.0: expected a number above 0"),
         ("[epochs]\npatience = 0", "epochs__patience=0: expected a whole number"),
@@ -202,7 +202,7 @@ def test_load__unknown_views_are_reported(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("edge_dorp = 0.1", "unknown key 'edge_dorp' (did you mean 'edge_drop'?)"),
+        ("edge_dorp = 0.1", "unknown key 'edge_dorp': did you mean 'edge_drop'?"),
         ('augment = "feature"', "is for dsgrl (it sets 'augment')"),
         ('topology = "none"', "is for dsgrl (it sets 'topology')"),
         ("augment_channels = 8", "is for dsgrl (it sets 'augment_channels')"),

@@ -58,7 +58,7 @@ def test_stock__trains_the_same_model(community_graph: Data) -> None:
     stock = speed._StockModel(12)
     for parameter in stock.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
-    config = speed.CONFIG.replace(dropout=0.0).resolved(Spec.of(graph))
+    config = speed.TIMED_CONFIG.replace(dropout=0.0).resolved(Spec.of(graph))
     ours: Any = DSGRLMethod.build(config, Spec.of(graph)).eval()
     for view, augment in enumerate((stock.augment1, stock.augment2)):
         ours.features.weights[0].data[:, view] = augment.weight.data.t()

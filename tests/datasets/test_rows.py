@@ -10,7 +10,7 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from dsgrl import read_graph
-from dsgrl.datasets.rows import Rows, collect_rows, tabulate_view
+from dsgrl.datasets.rows import EmbeddedRows, collect_rows, tabulate_view
 from dsgrl.io.embeddings import write_embeddings, write_views
 from dsgrl.typing import HeteroView, View
 from samples import make_data, make_graphs, make_hetero, make_model, pairs_of
@@ -63,7 +63,7 @@ def test_collect_rows__ids_of_two_kinds_become_text() -> None:
 def test_collect_rows__without_ids_rows_are_numbered() -> None:
     data, z = hetero([], STRINGS)
     del data["film"].ids, data["film"].y
-    assert collect_rows(data, z) == Rows(
+    assert collect_rows(data, z) == EmbeddedRows(
         [0, 1, 2], pytest.approx(z["film"]), None, ["film"] * 3
     )
     many, pooled = make_graphs((3, 4)), np.zeros((2, 1), dtype=np.float32)

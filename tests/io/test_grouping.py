@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dsgrl.io.arrays import Features, GraphArrays
+from dsgrl.io.arrays import FeatureTable, GraphArrays
 from dsgrl.io.grouping import number_groups, split_graphs, split_types
 from dsgrl.typing import InputError
 
@@ -21,7 +21,9 @@ def make_many(seed: int, num_graphs: int = 5) -> tuple[GraphArrays, list[int]]:
         edges=np.array(pairs).T,
         ids=[f"n{i}" for i in range(len(member))],
         weight=rng.random(30).astype(np.float32),
-        features=Features(rng.random((len(member), 2)).astype(np.float32), ["a", "b"]),
+        features=FeatureTable(
+            rng.random((len(member), 2)).astype(np.float32), ["a", "b"]
+        ),
         y=np.where(rng.random(len(member)) < 0.5, member % 2, -1),
         label_names=["even", "odd"],
     )

@@ -35,7 +35,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(curves, "load_dataset", load)
     monkeypatch.setattr(
-        curves, "EPOCHS", {"node": (0, 1, 3), "graph": (0, 2), "hetero": (0,)}
+        curves, "RECORDED_EPOCHS", {"node": (0, 1, 3), "graph": (0, 2), "hetero": (0,)}
     )
 
 

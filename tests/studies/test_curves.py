@@ -27,7 +27,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(curves, "load_dataset", load)
     monkeypatch.setattr(
-        curves, "EPOCHS", {"node": (0, 1, 3), "graph": (0, 2), "hetero": (0,)}
+        curves, "RECORDED_EPOCHS", {"node": (0, 1, 3), "graph": (0, 2), "hetero": (0,)}
     )
 
 
@@ -73,7 +73,7 @@ def test_curves__looking_more_often_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (often,) = run_curves(["cora"], settings=QUICK)
-    monkeypatch.setattr(curves, "EPOCHS", {"node": (0, 3)})
+    monkeypatch.setattr(curves, "RECORDED_EPOCHS", {"node": (0, 3)})
     (seldom,) = run_curves(["cora"], settings=QUICK)
     assert seldom["rows"] == [often["rows"][0], often["rows"][-1]]
 

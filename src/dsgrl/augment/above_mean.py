@@ -28,7 +28,7 @@ from dsgrl.typing import EdgeWeightsName, NormalizationName
 SIMILARITY_ELEMENTS = 1 << 24
 
 
-class Scaling(NamedTuple):
+class NormalizationFactors(NamedTuple):
     """The factors of rows and columns of a normalisation, and the loops it adds.
 
     Attributes:
@@ -66,7 +66,7 @@ class AboveMean(Adjacency):
         weights: EdgeWeightsName = "normalized",
         symmetric: bool = False,
         kept: Adjacency | None = None,
-        scaling: Scaling | None = None,
+        scaling: NormalizationFactors | None = None,
     ) -> None:
         self.h = h
         self.bounds = bounds or [0, h.size(0)]
@@ -119,7 +119,9 @@ class AboveMean(Adjacency):
         for (low, high), part in zip(itertools.pairwise(bounds), kept, strict=True):
             scaling = self.scaling
             if scaling is not None:
-                scaling = Scaling(*(factor[low:high] for factor in scaling))
+                scaling = NormalizationFactors(
+                    *(factor[low:high] for factor in scaling)
+                )
             blocks.append(self._with(self.h[low:high], None, part, scaling))
         return blocks
 
@@ -155,7 +157,7 @@ class AboveMean(Adjacency):
         h: Tensor,
         bounds: list[int] | None,
         kept: Adjacency | None,
-        scaling: Scaling | None,
+        scaling: NormalizationFactors | None,
     ) -> "AboveMean":
         return AboveMean(
             h,
@@ -166,17 +168,19 @@ class AboveMean(Adjacency):
             scaling=scaling,
         )
 
-    def _scaling(self, kind: NormalizationName) -> Scaling:
+    def _scaling(self, kind: NormalizationName) -> NormalizationFactors:
         """Compute the degrees in one pass over the blocks."""
         sums, has_loop = self._over_blocks(
             self._sums, self.h.new_empty(self.h.size(0), 2)
         ).unbind(1)
         if kind == "mean":
             factor = inverse_or_zero(sums, 1.0)
-            return Scaling(factor, torch.ones_like(sums), torch.zeros_like(sums))
+            return NormalizationFactors(
+                factor, torch.ones_like(sums), torch.zeros_like(sums)
+            )
         missing = 1.0 - has_loop
         factor = inverse_or_zero(sums + missing, 0.5)
-        return Scaling(factor, factor, factor * missing * factor)
+        return NormalizationFactors(factor, factor, factor * missing * factor)
 
     def _over_blocks(
         self, compute: Callable[["_Block", Tensor], Tensor], x: Tensor

@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Literal, get_args
 from dsgrl.augment.controls import FixedTopology
 from dsgrl.augment.perturb import Perturbation
 from dsgrl.augment.search import pick_search
-from dsgrl.augment.topology import Topology, TopologyAugmenter
+from dsgrl.augment.topology import REFRESH, Topology, TopologyAugmenter
 from dsgrl.augment.view_base import (
     PLAIN,
-    Features,
+    AnyFeatureAugmenter,
     LearnedFeatures,
     Views,
     build_augmenters,
@@ -119,7 +119,7 @@ class LearnedGraph(ComparedGraph):
 
     def fill_auto(self, spec: Spec) -> dict[str, Any]:
         """Search the edges again at every step where there are many graphs."""
-        refresh = 1 if spec.level == "graph" else 5
+        refresh = 1 if spec.level == "graph" else REFRESH
         return {**super().fill_auto(spec), "refresh": refresh}
 
     def _width(self) -> int:
@@ -186,7 +186,7 @@ class LearnedBoth(LearnedGraph):
     def _is_alone(self) -> bool:
         return self.graph == "node_alone"
 
-    def build_features(self, spec: Spec, dropout: float) -> Features:
+    def build_features(self, spec: Spec, dropout: float) -> AnyFeatureAugmenter:
         """Build two networks, or two per node type."""
         return build_augmenters(self, spec, dropout)
 

@@ -20,7 +20,7 @@ from dsgrl.parameters import (
     parameter,
 )
 
-Features = FeatureAugmenter | PerTypeAugmenter
+AnyFeatureAugmenter = FeatureAugmenter | PerTypeAugmenter
 # What training needs where nothing else is said.
 PLAIN: Mapping[str, Any] = {
     "dropout": 0.5,
@@ -73,7 +73,7 @@ class Views(Component):
         left_open = [k for k, value in values if is_auto(value) and k in standard]
         return self.replace(**{name: standard[name] for name in left_open})
 
-    def build_features(self, spec: Spec, dropout: float) -> Features | None:
+    def build_features(self, spec: Spec, dropout: float) -> AnyFeatureAugmenter | None:
         """Build what learns X1 and X2; None if both are X."""
         return None
 
@@ -125,7 +125,7 @@ class LearnedFeatures(Views):
         own = {"covariance_weight": 2.0, "scaling": "length", "weight_decay": decay}
         return {**PLAIN, **own}
 
-    def build_features(self, spec: Spec, dropout: float) -> Features:
+    def build_features(self, spec: Spec, dropout: float) -> AnyFeatureAugmenter:
         """Build two networks, or two per node type."""
         return build_augmenters(self, spec, dropout)
 
@@ -137,7 +137,7 @@ class LearnedFeatures(Views):
         )
 
 
-def build_augmenters(views: Any, spec: Spec, dropout: float) -> Features:
+def build_augmenters(views: Any, spec: Spec, dropout: float) -> AnyFeatureAugmenter:
     """Build the two networks of learned features, per node type if there are several.
 
     Args:

@@ -16,8 +16,7 @@ from dsgrl.typing import InputError
 Line = dict[str, Any]
 Key = tuple[object, ...]
 
-# Fields that may differ between two runs of the same cell on the same machine.
-TIMES = ("seconds_per_epoch", "fit_seconds", "probe_seconds", "peak_rss_mb")
+# What identifies a result line besides its configuration.
 _IDENTITY = ("suite", "dataset", "method", "recipe", "seed", "protocol", "metric")
 
 

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dsgrl.datasets.table import did_you_mean
 from dsgrl.io.atomic import atomic_write
+from dsgrl.parameters import did_you_mean
 from dsgrl.typing import InputError
 
 FOLDER = Path(__file__).parent / "recipes"

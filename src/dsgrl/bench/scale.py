@@ -20,6 +20,7 @@ from torch_geometric.data import Data
 from dsgrl.allocator import retain_heap
 from dsgrl.augment import LearnedGraph, TopologyAugmenter
 from dsgrl.augment.nearest import nearest_by_hops, nearest_by_index
+from dsgrl.augment.topology import REFRESH
 from dsgrl.graph import Graph
 from dsgrl.methods.dsgrl_config import DSGRLConfig
 from dsgrl.train import begin, seeded
@@ -27,7 +28,7 @@ from dsgrl.typing import CandidatesName
 
 SIZES = (25_000, 50_000, 100_000, 200_000)
 COMMUNITY, DEGREE, COLUMNS, INSIDE = 50, 10, 128, 0.8
-EDGES_PER_NODE, REFRESH = 16, 5
+EDGES_PER_NODE = 16
 RECALL_ROWS = 1000
 REPEATS = 2
 

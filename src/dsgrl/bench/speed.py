@@ -31,16 +31,16 @@ from dsgrl.methods.dsgrl_config import DSGRLConfig
 from dsgrl.train import Training, begin, seeded
 from dsgrl.typing import InputError
 
-CASES = ("photo", "cs", "github")
+SHAPES = ("photo", "cs", "github")
 FILLED = {"photo": 0.3474, "cs": 0.00875, "github": 1.0}
 D1, D, DROPOUT, LR = 256, 64, 0.5, 1e-3
 # The paper's setting for Photo and CS, but only the last layer is returned: the stock
 # model does not sum its layers.
-CONFIG = DSGRLConfig(**{**paper_settings("feature"), "jump": "last"})
+TIMED_CONFIG = DSGRLConfig(**{**paper_settings("feature"), "jump": "last"})
 
 
 def run_speed(
-    cases: tuple[str, ...] = CASES, *, repeats: int = 9, folder: Path | None = None
+    cases: tuple[str, ...] = SHAPES, *, repeats: int = 9, folder: Path | None = None
 ) -> Iterator[dict[str, Any]]:
     """Time every case; yields one result line each.
 
@@ -62,7 +62,7 @@ def _time_case(case: str, repeats: int, folder: Path | None) -> dict[str, Any]:
     imports_mb = _resident_mb()
     data, source = _load_or_generate(case, folder)
     # Ours first, so that the others do not add to its peak.
-    with begin("dsgrl", data, CONFIG) as begun:
+    with begin("dsgrl", data, TIMED_CONFIG) as begun:
         graph, ours = begun.training.graph, _ours(begun.training)
         with _PeakMemory() as peak:
             for _ in range(2):

@@ -12,9 +12,9 @@ from dsgrl.bench.systems import GRAPH, HETERO, NODE, SYSTEMS, with_controls
 from dsgrl.datasets.table import (
     DATASETS,
     data_folder,
-    did_you_mean,
     known_dataset,
 )
+from dsgrl.parameters import did_you_mean
 from dsgrl.typing import InputError, Level
 
 NODE_CASES: tuple[Case, ...] = (("5/15/80", "accuracy"),)
@@ -29,9 +29,9 @@ CASES: dict[str, tuple[Case, ...]] = {
     "reddit": (("public", "accuracy"),),
 }
 LARGE = ("yelp", "reddit")
-OURS = ("dsgrl-feature", "dsgrl-topology", "dsgrl-both")
+LEARNED_VIEWS = ("dsgrl-feature", "dsgrl-topology", "dsgrl-both")
 # The defaults for nodes of one kind and of several: no learned view does better there.
-ALONE, TWO_HOP = "topology-none", "topology-two-hop"
+NODE_ALONE, TWO_HOP = "topology-none", "topology-two-hop"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,10 +50,10 @@ class Suite:
 
 
 SUITES: dict[str, Suite] = {
-    "nodes": Suite(level=NODE, cases=NODE_CASES, methods=(*OURS, ALONE)),
-    "graphs": Suite(level=GRAPH, cases=(("folds", "accuracy"),), methods=OURS),
-    "hetero": Suite(level=HETERO, cases=NODE_CASES, methods=(*OURS, TWO_HOP)),
-    "large": Suite(level=NODE, cases=NODE_CASES, methods=("dsgrl-feature", ALONE)),
+    "nodes": Suite(level=NODE, cases=NODE_CASES, methods=(*LEARNED_VIEWS, NODE_ALONE)),
+    "graphs": Suite(level=GRAPH, cases=(("folds", "accuracy"),), methods=LEARNED_VIEWS),
+    "hetero": Suite(level=HETERO, cases=NODE_CASES, methods=(*LEARNED_VIEWS, TWO_HOP)),
+    "large": Suite(level=NODE, cases=NODE_CASES, methods=("dsgrl-feature", NODE_ALONE)),
 }
 
 

@@ -26,7 +26,7 @@ THEIRS = "the paper's"
 NOTHING = ""
 
 # Short names of the DSGRL variants in tables, and the default variant of each suite.
-OURS = {
+VARIANT_TITLES = {
     "dsgrl-feature": "features",
     "dsgrl-topology": "topology",
     "dsgrl-both": "both",
@@ -98,20 +98,22 @@ def render_best(lines: Iterable[Line], paper: Paper | None = None) -> str:
     recipes = (TUNED, f"{TUNED}, {NARROW}", DEFAULT, f"{DEFAULT}, {NARROW}")
     body = []
     for table in paper.values():
-        own = [row for row in table["rows"] if row["method"] in OURS]
+        own = [row for row in table["rows"] if row["method"] in VARIANT_TITLES]
         for number, described in enumerate(table["columns"]):
             column = (described["dataset"], described["protocol"], described["metric"])
             if described["metric"] == "seconds_per_epoch" or not _best(
-                results, column, TUNED, OURS
+                results, column, TUNED, VARIANT_TITLES
             ):
                 continue
             theirs = max(row["mean"][number] for row in own)
             by_itself = BY_ITSELF[table["suite"]]
-            default = {by_itself: OURS[by_itself]}
+            default = {by_itself: VARIANT_TITLES[by_itself]}
             cells = [
                 _best(results, column, recipe, among)
                 for recipe, among in zip(
-                    recipes, (OURS, OURS, default, default), strict=True
+                    recipes,
+                    (VARIANT_TITLES, VARIANT_TITLES, default, default),
+                    strict=True,
                 )
             ]
             is_accuracy = described["metric"] == "accuracy"

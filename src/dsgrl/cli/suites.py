@@ -50,12 +50,12 @@ def bench_speed(
     names: list[str] | None, repeats: int, results: Path | None, data: Path | None
 ) -> None:
     """Time training epochs."""
-    from dsgrl.bench.speed import CASES, run_speed
+    from dsgrl.bench.speed import SHAPES, run_speed
 
-    cases = CASES if names is None else tuple(names)
+    cases = SHAPES if names is None else tuple(names)
     for case in cases:
-        if case not in CASES:
-            raise InputError(f"--datasets {case}: expected some of {', '.join(CASES)}")
+        if case not in SHAPES:
+            raise InputError(f"--datasets {case}: expected some of {', '.join(SHAPES)}")
     _print_lines(run_speed(cases, repeats=repeats, folder=data), results)
 
 

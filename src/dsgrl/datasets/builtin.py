@@ -4,14 +4,12 @@ import importlib.resources
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from dsgrl.graph.flat import FlatGraphs
+from dsgrl.io.npz import Arrays
 from dsgrl.typing import IntArray
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 # scikit-learn's digits: 8 x 8 pixels of ink between 0 and 16.
 SIDE = 8

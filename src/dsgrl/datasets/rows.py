@@ -11,7 +11,7 @@ from dsgrl.io.tables import as_lists
 from dsgrl.typing import FloatArray, HeteroView, View
 
 
-class Rows(NamedTuple):
+class EmbeddedRows(NamedTuple):
     """Embeddings with the ids, labels and types of their rows.
 
     Attributes:
@@ -27,7 +27,7 @@ class Rows(NamedTuple):
     types: list[str] | None = None
 
 
-def collect_rows(data: Any, z: FloatArray | Mapping[str, FloatArray]) -> Rows:
+def collect_rows(data: Any, z: FloatArray | Mapping[str, FloatArray]) -> EmbeddedRows:
     """Combine embeddings with the ids and labels of their rows.
 
     Args:
@@ -44,12 +44,12 @@ def collect_rows(data: Any, z: FloatArray | Mapping[str, FloatArray]) -> Rows:
             types += [kind] * len(rows)
         some = any(label is not None for label in labels)
         table = np.concatenate(list(z.values()))
-        return Rows(_of_one_kind(ids), table, labels if some else None, types)
+        return EmbeddedRows(_of_one_kind(ids), table, labels if some else None, types)
     if level_of(data) == "graph":
         labels = [(_labels(graph) or [None])[0] for graph in data]
         some = any(label is not None for label in labels)
-        return Rows(_graph_ids(data), z, labels if some else None)
-    return Rows(_ids(data, len(z)), z, _labels(data))
+        return EmbeddedRows(_graph_ids(data), z, labels if some else None)
+    return EmbeddedRows(_ids(data, len(z)), z, _labels(data))
 
 
 def tabulate_view(data: Any, view: Any) -> tuple[pa.Table, pa.Table]:

@@ -1,12 +1,11 @@
 """The table of all datasets known by name."""
 
 import contextlib
-import difflib
 import io
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import torch
 from dsgrl.datasets.builtin import load_debian, load_debian_hetero, load_digits_graphs
 from dsgrl.graph.flat import FlatGraphs
 from dsgrl.io.tu import has_raw_files, read_tu
+from dsgrl.parameters import did_you_mean
 from dsgrl.typing import InputError, Level
 
 logger = logging.getLogger(__name__)
@@ -104,7 +104,9 @@ def load_dataset(name: str, folder: Path | None = None) -> Any:
     # Each library raises other errors when reading or downloading fails.
     except Exception as error:
         _remove_empty(made)
-        raise InputError(f"dataset '{key}' {_explain(row, place, error)}") from error
+        raise InputError(
+            f"dataset '{key}' {_describe_failure(row, place, error)}"
+        ) from error
     found = _count(row, data)
     if found != row.counts:
         raise InputError(
@@ -130,19 +132,7 @@ def suggest(name: str) -> str:
     return f": {did_you_mean(name.lower(), DATASETS)}'dsgrl list' shows all"
 
 
-def did_you_mean(name: str, among: Iterable[str], cutoff: float = 0.5) -> str:
-    """Ask whether the nearest of some names was meant; empty if none is near.
-
-    Args:
-        name: what was given.
-        among: the names that are known.
-        cutoff: least similarity, from 0 to 1; 0 for the nearest in any case.
-    """
-    near = difflib.get_close_matches(name, list(among), n=1, cutoff=cutoff)
-    return f"did you mean '{near[0]}'? " if near else ""
-
-
-def _explain(row: Dataset, place: Path, error: Exception) -> str:
+def _describe_failure(row: Dataset, place: Path, error: Exception) -> str:
     """Describe why a dataset could not be loaded, its folder and what to do."""
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     if row.built_in or any(path.is_file() for path in place.rglob("*")):

@@ -8,6 +8,7 @@ from typing import Any, overload
 import torch
 from torch import Tensor
 
+from dsgrl.graph.graph import rows_of
 from dsgrl.io.arrays import FlatArrays
 from dsgrl.typing import InputError
 
@@ -169,8 +170,8 @@ class FlatGraphs(Sequence[Any]):
     def _take(self, numbers: Sequence[int]) -> "FlatGraphs":
         """Return some graphs in the given order; the tensors are copied."""
         graphs = torch.tensor(numbers, dtype=torch.long)
-        nodes, node_ptr = _rows(self.node_ptr, graphs)
-        edges, edge_ptr = _rows(self.edge_ptr, graphs)
+        nodes, _, node_ptr = rows_of(self.node_ptr, graphs)
+        edges, _, edge_ptr = rows_of(self.edge_ptr, graphs)
         return replace(
             self,
             edge_index=self.edge_index[:, edges],
@@ -228,14 +229,6 @@ def _part(values: Any, index: Any) -> Any:
     if isinstance(values, list) and not isinstance(index, slice):
         return [values[i] for i in index.tolist()]
     return None if values is None else values[index]
-
-
-def _rows(ptr: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the rows of some groups and the new start of each group."""
-    sizes = ptr.diff()[groups]
-    found = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
-    shift = (ptr[groups] - found[:-1]).repeat_interleave(sizes)
-    return torch.arange(int(found[-1])) + shift, found
 
 
 def _own(value: Any) -> Any:

@@ -12,9 +12,8 @@ from dsgrl.graph.kernels import Pattern
 from dsgrl.graph.relations import Relations
 from dsgrl.typing import Level
 
+# A graph with several node types has one such table per type.
 Features = Tensor | Adjacency
-# Heterogeneous graphs have one table of features per node type.
-AnyFeatures = Features | tuple[Features, ...]
 
 
 class TableInfo(NamedTuple):
@@ -146,7 +145,7 @@ class Graph:
     def take(self, graphs: Tensor) -> "Graph":
         """Return a batch: some of many graphs, in the given order [B]."""
         assert self.ptr is not None
-        rows, shift, ptr = _rows_of(self.ptr, graphs)
+        rows, shift, ptr = rows_of(self.ptr, graphs)
         origin = Origin(self, graphs)
         if self.origin is not None:
             origin = Origin(self.origin.whole, self.origin.numbers[graphs])
@@ -180,11 +179,11 @@ def take_blocks(adjacency: Adjacency, ptr: Tensor, graphs: Tensor) -> Adjacency:
         ptr: first row of each block, then N.
         graphs: the indices of the blocks, in order [B].
     """
-    rows, shift, _ = _rows_of(ptr, graphs)
+    rows, shift, _ = rows_of(ptr, graphs)
     return _take_rows(adjacency, rows, shift)
 
 
-def _rows_of(ptr: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def rows_of(ptr: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the rows of some graphs, the shift of each row [n], and the new ptr."""
     starts, sizes = ptr[graphs], ptr.diff()[graphs]
     taken = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))

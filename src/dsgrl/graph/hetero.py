@@ -10,7 +10,6 @@ from dsgrl.graph.adjacency import Adjacency
 from dsgrl.graph.checks import check_features, edges_of
 from dsgrl.graph.graph import Features, Graph
 from dsgrl.graph.relations import (
-    Relation,
     Relations,
     Schema,
     forward_of,
@@ -18,7 +17,7 @@ from dsgrl.graph.relations import (
     with_reverse_relations,
 )
 from dsgrl.graph.structural import degree_columns
-from dsgrl.typing import InputError
+from dsgrl.typing import InputError, Relation
 
 logger = logging.getLogger(__name__)
 

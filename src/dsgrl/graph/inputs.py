@@ -62,15 +62,6 @@ def level_of(data: Any) -> Level:
     )
 
 
-def is_bare(data: Any) -> bool:
-    """Whether this is one graph without features, which get computed from its edges.
-
-    Raises:
-        InputError: if it is not a graph.
-    """
-    return level_of(data) == "node" and getattr(data, "x", None) is None
-
-
 def as_graph(
     data: Any,
     *,

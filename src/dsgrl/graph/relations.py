@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from dsgrl.graph.adjacency import Adjacency
+from dsgrl.typing import Relation
 
-Relation = tuple[str, str, str]
 # PyG's prefix for the name of a reverse relation.
 REVERSE = "rev_"
 

@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from dsgrl.typing import FloatArray, IntArray
-
-Relation = tuple[str, str, str]
+from dsgrl.typing import FloatArray, IntArray, Relation
 
 
-class Features(NamedTuple):
+class FeatureTable(NamedTuple):
     """A table of features.
 
     Attributes:
@@ -42,7 +40,7 @@ class GraphArrays:
     edges: IntArray
     ids: list[Any]
     weight: FloatArray | None = None
-    features: Features | None = None
+    features: FeatureTable | None = None
     y: IntArray | None = None
     label_names: list[str] | None = None
 
@@ -52,7 +50,7 @@ class NodeArrays:
     """The nodes of one type; the attributes are those of `GraphArrays`."""
 
     ids: list[Any]
-    features: Features | None = None
+    features: FeatureTable | None = None
     y: IntArray | None = None
 
 
@@ -94,7 +92,7 @@ class FlatArrays:
     edge_ptr: IntArray
     edges: npt.NDArray[Any]
     y: IntArray | None = None
-    features: Features | None = None
+    features: FeatureTable | None = None
     weight: FloatArray | None = None
     edge_attr: FloatArray | None = None
     node_ids: list[Any] | None = None

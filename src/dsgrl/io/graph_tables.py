@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dsgrl.io.arrays import Features, FlatArrays, GraphArrays, HeteroArrays
+from dsgrl.io.arrays import FeatureTable, FlatArrays, GraphArrays, HeteroArrays
 from dsgrl.io.grouping import DEFAULT_TYPE, split_graphs, split_types
 from dsgrl.io.tables import (
     flatten_lists,
@@ -85,7 +85,7 @@ def _typed(
     path: Path,
     graph: GraphArrays,
     edges: pa.Table,
-    tables: dict[str, Features],
+    tables: dict[str, FeatureTable],
     kinds: list[str] | None,
 ) -> GraphArrays | HeteroArrays:
     """Split a graph by its types, if nodes or edges have some."""
@@ -215,7 +215,7 @@ def _labels(path: Path, nodes: pa.Table) -> tuple[IntArray | None, list[str] | N
 
 def _features(
     path: Path, nodes: pa.Table, rows: IntArray | None = None
-) -> Features | None:
+) -> FeatureTable | None:
     names = [c for c in nodes.column_names if c not in RESERVED_COLUMNS]
     if names == ["features"] and pa.types.is_nested(
         nodes.schema.field("features").type
@@ -223,14 +223,14 @@ def _features(
         lists = nodes.column("features").combine_chunks()
         flat, width = flatten_lists(path, "features", lists)
         values = _numbers(path, pa.table({"features": flat}), "features")
-        return Features(values.reshape(len(lists), width))
+        return FeatureTable(values.reshape(len(lists), width))
     if not names:
         return None
     columns = [_numbers(path, nodes, name, rows) for name in names]
-    return Features(np.stack(columns, axis=1), names)
+    return FeatureTable(np.stack(columns, axis=1), names)
 
 
-def _tables_by_type(path: Path, nodes: pa.Table) -> dict[str, Features]:
+def _tables_by_type(path: Path, nodes: pa.Table) -> dict[str, FeatureTable]:
     """Return the features of every type: the columns any of its rows has filled."""
     kinds = nodes.column("type").cast(pa.string())
     tables = {}

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from dsgrl.io.arrays import (
-    Features,
+    FeatureTable,
     FlatArrays,
     GraphArrays,
     HeteroArrays,
     NodeArrays,
-    Relation,
 )
-from dsgrl.typing import InputError, IntArray
+from dsgrl.typing import InputError, IntArray, Relation
 
 DEFAULT_TYPE, DEFAULT_RELATION = "node", "to"
 
@@ -30,7 +29,7 @@ def number_groups(names: list[Any]) -> tuple[list[Any], IntArray]:
 
 def split_types(
     graph: GraphArrays,
-    tables: dict[str, Features],
+    tables: dict[str, FeatureTable],
     kinds: list[str] | None,
     relations: list[str] | None,
 ) -> HeteroArrays:
@@ -107,7 +106,7 @@ def split_graphs(path: Path, graph: GraphArrays, graphs: list[Any]) -> FlatArray
         y=_one_label_each(graph, names, member),
         features=None
         if features is None
-        else Features(features.x[node_order], features.names),
+        else FeatureTable(features.x[node_order], features.names),
         weight=None if graph.weight is None else graph.weight[edge_order],
         node_ids=_objects(graph.ids)[node_order].tolist(),
         graph_ids=names,

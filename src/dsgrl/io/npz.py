@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dsgrl.io.arrays import Features, GraphArrays
+from dsgrl.io.arrays import FeatureTable, GraphArrays
 from dsgrl.typing import FloatArray, InputError, IntArray
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -45,7 +45,7 @@ def read_npz(path: Path) -> GraphArrays:
         edges=edges,
         ids=list(range(nodes)) if ids is None else ids.tolist(),
         weight=weight,
-        features=None if x is None else Features(x),
+        features=None if x is None else FeatureTable(x),
         y=y,
     )
 

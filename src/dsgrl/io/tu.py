@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
-from dsgrl.io.arrays import Features, FlatArrays
+from dsgrl.io.arrays import FeatureTable, FlatArrays
 from dsgrl.io.atomic import atomic_write
 from dsgrl.typing import FloatArray, InputError
 
@@ -77,7 +77,7 @@ def read_tu(folder: Path) -> FlatArrays:
         edge_ptr=arrays["edge_offsets"],
         edges=arrays["edges"],
         y=arrays["y"],
-        features=Features(x) if x.shape[1] else None,
+        features=FeatureTable(x) if x.shape[1] else None,
         edge_attr=edge_attr if edge_attr.shape[1] else None,
     )
 

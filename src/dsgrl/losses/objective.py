@@ -133,7 +133,7 @@ def objective(
             vectors of whole graphs are sums that grow with the graphs.
     """
     if standardize:
-        z1, z2 = standardized(z1), standardized(z2)
+        z1, z2 = standardize_columns(z1), standardize_columns(z2)
     terms = {
         "invariance": invariance_weight * invariance(z1, z2, invariance_form),
     }
@@ -189,7 +189,7 @@ def distance_from_orthonormal(w: Float[Tensor, "rows cols"]) -> Scalar:
     return distance
 
 
-def standardized(z: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+def standardize_columns(z: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
     """Give every column mean 0 and deviation 1; a constant column becomes zero."""
     centered = z - z.mean(dim=0)
     spread: Tensor = centered.square().sum(dim=0) / max(z.size(0) - 1, 1)

@@ -55,11 +55,11 @@ class StopByLinks(Component):
     )
 
 
-EPOCHS = Rule(
+EPOCHS_RULE = Rule(
     lambda value: is_auto(value) or isinstance(value, StopByLinks) or is_whole(value),
     "'auto', a whole number from 0, or StopByLinks(...)",
 )
-SEED = Rule(
+SEED_RULE = Rule(
     lambda value: is_whole(value) and value < 2**32,
     "a whole number from 0 to 4294967295",
 )
@@ -69,7 +69,7 @@ class FitConfig(Component):
     """Parameters of every fit; the `Config` of a method adds its own."""
 
     epochs: int | Literal["auto"] | StopByLinks = parameter(
-        EPOCHS,
+        EPOCHS_RULE,
         'a number (0: the untrained model); or "auto": 5 for many graphs, else '
         "`StopByLinks()`, the epoch that held-out links choose",
         default=AUTO,
@@ -112,7 +112,7 @@ class FitConfig(Component):
         ANYTHING, '"auto" (a GPU if there is one), "cpu", "cuda", ...', default=AUTO
     )
     random_state: int | None = parameter(
-        none_or(SEED),
+        none_or(SEED_RULE),
         "seed: the same seed on the same machine gives the same embeddings; None draws "
         "a seed",
         default=0,

@@ -1,6 +1,5 @@
 """Makes a configuration from plain settings with nested names."""
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,7 @@ from dsgrl.augment import VIEWS, Views, find_views
 from dsgrl.graph import Spec
 from dsgrl.methods.config import FitConfig, StopByLinks
 from dsgrl.methods.registry import METHODS
-from dsgrl.parameters import Component, is_auto
+from dsgrl.parameters import Component, did_you_mean, is_auto
 from dsgrl.typing import InputError
 
 
@@ -36,9 +35,9 @@ def configure(
         if unknown:
             known = component.declared()
             raise InputError(
-                f"unknown key '{part}__{unknown[0]}'{_near(unknown[0], known)}: "
-                f"expected a parameter of {type(component).__name__}: "
-                f"{', '.join(known)}"
+                f"unknown key '{part}__{unknown[0]}': "
+                f"{did_you_mean(unknown[0], known, cutoff=0.4)}expected a parameter of "
+                f"{type(component).__name__}: {', '.join(known)}"
             )
         changes: dict[str, Any] = {part: component.replace(**values)}
         if part == "views":
@@ -94,9 +93,9 @@ def _split(
     for key, value in settings.items():
         part, _, rest = key.partition("__")
         if part not in known or (rest and part not in _kinds(known)):
+            near = did_you_mean(key, all_parameters(name), cutoff=0.4)
             raise InputError(
-                f"unknown key '{key}'{_near(key, all_parameters(name))}: expected a "
-                f"parameter of {name}"
+                f"unknown key '{key}': {near}expected a parameter of {name}"
             )
         if rest:
             nested.setdefault(part, {})[rest] = value
@@ -122,8 +121,3 @@ def _component(config: Any, part: str, spec: Spec | None) -> Component:
         )
     views: Views = find_views(value, config.augment, spec)  # type: ignore[arg-type]
     return views
-
-
-def _near(key: str, known: Any) -> str:
-    near = difflib.get_close_matches(key, list(known), n=1, cutoff=0.4)
-    return f" (did you mean '{near[0]}'?)" if near else ""
