@@ -1,8 +1,9 @@
 """Candidates for learned edges without comparing all pairs.
 
 =======  ====================================================================
-index    faiss: rows in fewer dimensions, cut into small cells around pivots; a
-         row looks into the cells nearest to it. Work grows as N log N.
+index    faiss: the rows, in fewer dimensions, are cut into cells of about 64. A
+         row is compared with the centres of the cells and with the rows of the
+         nearest 16.
 hops     the nodes up to two steps away, at most so many. Needs no library.
 =======  ====================================================================
 
@@ -11,19 +12,20 @@ The candidates found are compared exactly, and the best of them kept.
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from dsgrl.graph import Adjacency
-from dsgrl.typing import FloatArray, InputError, IntArray
+from dsgrl.typing import FloatArray, InputError
 
 # Columns in which cells are searched; the candidates are compared in all of them.
 SEARCH_COLUMNS = 64
 # Rows per cell, cells searched, and candidates compared per requested edge.
 CELL_ROWS, CELLS_LOOKED_INTO, CANDIDATES_PER_EDGE = 64, 16, 2.5
-# Rows used to compute the axes, and rows per pivot used to place it.
-AXES_ROWS, ROWS_PER_PIVOT = 20_000, 16
+# Above this number of cells (4 million rows) the cells get larger instead.
+MOST_CELLS = 1 << 16
+# Rows used to compute the axes, and rows per cell used to compute its centre.
+AXES_ROWS, ROWS_PER_CENTER = 20_000, 16
 # Most neighbours followed per step by "hops".
 HOP_FANOUT = 12
 # Numbers gathered at once while candidates are compared: 16 MB of float32.
@@ -51,7 +53,7 @@ def nearest_by_index(h: Tensor, count: int) -> Tensor:
             "'exact' or 'hops'"
         ) from error
     rows, queries = _reduce(h.cpu())
-    index = _build_cells(faiss, rows)
+    index = _build_index(faiss, rows)
     wanted = min(round(CANDIDATES_PER_EDGE * count), len(rows))
     found = torch.from_numpy(index.search(queries, wanted)[1]).to(h.device)
     own = torch.arange(h.size(0), device=h.device)[:, None]
@@ -114,51 +116,23 @@ def _reduce(h: Tensor) -> tuple[FloatArray, FloatArray]:
     return rows.numpy(), torch.cat([reduced, zeros[:, None]], dim=1).numpy()
 
 
-def _build_cells(faiss: Any, rows: FloatArray) -> Any:
-    """Cut the rows into cells of about `CELL_ROWS` around pivots."""
-    count = max(1, len(rows) // CELL_ROWS)
-    rng = np.random.default_rng(0)
-    pivots = rows[rng.permutation(len(rows))[:count]]
-    sample = rows[rng.permutation(len(rows))[: ROWS_PER_PIVOT * count]]
-    nearest = _hold_pivots(faiss, pivots).search(sample, 1)[1][:, 0]
-    cells = _hold_pivots(faiss, _centers(sample, nearest, pivots))
-    index = faiss.IndexIVFScalarQuantizer(
-        cells,
-        rows.shape[1],
-        count,
-        faiss.ScalarQuantizer.QT_8bit,
-        faiss.METRIC_L2,
+def _build_index(faiss: Any, rows: FloatArray) -> Any:
+    """Build an index of cells with about `CELL_ROWS` rows each, 8 bits per column."""
+    cells = min(max(1, len(rows) // CELL_ROWS), MOST_CELLS)
+    index = faiss.index_factory(rows.shape[1], f"IVF{cells},SQ8", faiss.METRIC_L2)
+    # The centres need not be exact: one round of k-means on a few rows per cell.
+    clustering = index.cp
+    clustering.niter = 1
+    clustering.min_points_per_centroid, clustering.max_points_per_centroid = (
+        1,
+        ROWS_PER_CENTER,
     )
-    index.train(rows[:: max(1, len(rows) // AXES_ROWS)])
+    # Training reports divergence itself.
+    clustering.check_input_data_for_NaNs = False
+    index.train(rows)
     index.add(rows)
     index.nprobe = CELLS_LOOKED_INTO
     return index
-
-
-def _hold_pivots(faiss: Any, pivots: FloatArray) -> Any:
-    """Make pivots searchable in logarithmic time."""
-    held = faiss.IndexHNSWFlat(pivots.shape[1], 16)
-    held.hnsw.efSearch = 2 * CELLS_LOOKED_INTO
-    threads = faiss.omp_get_max_threads()
-    # One thread: with several, the index would differ from run to run.
-    faiss.omp_set_num_threads(1)
-    try:
-        held.add(np.ascontiguousarray(pivots))
-    finally:
-        faiss.omp_set_num_threads(threads)
-    return held
-
-
-def _centers(sample: FloatArray, nearest: IntArray, pivots: FloatArray) -> FloatArray:
-    """Move every pivot to the mean of the rows nearest to it."""
-    near = torch.from_numpy(nearest)
-    sums = torch.zeros(pivots.shape).index_add_(0, near, torch.from_numpy(sample))
-    counts = torch.bincount(near, minlength=len(pivots))[:, None]
-    moved = torch.where(
-        counts > 0, sums / counts.clamp_min(1), torch.from_numpy(pivots)
-    )
-    centers: FloatArray = moved.numpy()
-    return centers
 
 
 def _neighbors(adjacency: Adjacency, num_nodes: int) -> Tensor:
