@@ -1,6 +1,6 @@
 """Curves: what is measured while a model learns."""
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -108,15 +108,16 @@ def test_curves__a_recorded_setting_is_not_recorded_again(tmp_path: Path) -> Non
     assert list(run_curves(["cora"], results=results)) == []
 
 
+# Other tests may have imported the module before.
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
 @pytest.mark.parametrize(
     "name", ["curves", "ablations", "cures", "differences", "render"]
 )
-def test_entry_points__have_help_with_an_example(name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", f"studies.{name}", "--help"],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert f"example: python -m studies.{name}" in done.stdout
+def test_entry_points__have_help_with_an_example(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(f"studies.{name}", run_name="__main__", alter_sys=True)
+    assert ended.value.code == 0
+    assert f"example: python -m studies.{name}" in capsys.readouterr().out
