@@ -239,6 +239,7 @@ def _table(
             changes += [statistics.mean(pairs)] if pairs else []
         mean = f"{statistics.mean(changes):+.1f}" if changes else ""
         settings = {**(SYSTEMS[part.method].settings if part.method else {})}
+        settings.pop("floor", None)  # The studies are of what is learned.
         listed = ", ".join(f"`{k}={v!r}`" for k, v in (settings | part.changes).items())
         rows.append([f"{part.name} ({listed})", *cells, mean])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

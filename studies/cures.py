@@ -53,7 +53,7 @@ def run_cures(
             start |= {"seed": seed, "protocol": protocol}
             if _key(start) in known:
                 continue
-            config = DSGRLConfig(augment="feature", random_state=seed)
+            config = DSGRLConfig(augment="feature", floor=False, random_state=seed)
             change = CURES[cure].change
             fitted, graph = fit_graph("dsgrl", unlabelled(data), config, change=change)
             z: Any = fitted.embed_graph(graph)

@@ -122,8 +122,11 @@ def pairs_of(edge_index: Tensor) -> set[tuple[int, int]]:
 
 
 def make_model(level: Any = "node", **flat: Any) -> DSGRL:
-    """Make a `DSGRL` from flat names: `edge_drop` is that of the views."""
-    settings = upgrade("dsgrl", flat, level)
+    """Make a `DSGRL` from flat names: `edge_drop` is that of the views.
+
+    What is learned is not joined with the floor unless asked for.
+    """
+    settings = upgrade("dsgrl", {"floor": False, **flat}, level)
     config = configure("dsgrl", settings, typical_spec(level))
     return DSGRL(**config.values())
 

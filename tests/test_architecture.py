@@ -22,6 +22,7 @@ ORDER = {
     "graph": 2,
     "datasets": 3,
     "encode": 4,
+    "floor": 5,
     "losses": 4,
     "augment": 5,
     "methods": 6,
@@ -37,7 +38,13 @@ ORDER = {
 }
 # Libraries that belong to some rooms only.
 ONLY_IN = {
-    "sklearn": ("evaluation", "estimator", "datasets/builtin", "graph/structural"),
+    "sklearn": (
+        "evaluation",
+        "estimator",
+        "datasets/builtin",
+        "graph/walks",
+        "floor/projection",
+    ),
     "optuna": ("tune",),
     "plotly": ("report",),
     "typer": ("cli",),

@@ -128,7 +128,7 @@ def test_embed_and_transform__tables(run: Run, level: str, augment: str) -> None
     assert "kept epoch 2: wrote z.parquet and model/ and views/" in made.out
     table, z = read("z.parquet")
     check_rows(level, table, ids)
-    assert z.shape == (len(ids), 24 if level == "graph" else 8)
+    assert z.shape == (len(ids), 8)
     assert np.isfinite(z).all()
     assert {path.name for path in Path("views").iterdir()} == FILES
     again = run("transform edges.csv --nodes nodes.csv -o again.parquet --model model")

@@ -289,6 +289,7 @@ EFFECTS: dict[str, Any] = {
     "gain": 2.0,
     "aggregate": "mean",
     "smoothing": 1,
+    "floor": False,
     "invariance": "frobenius",
     "regularizer": "orthogonality",
     "invariance_weight": 9.0,

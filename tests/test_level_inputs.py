@@ -229,7 +229,9 @@ def test_aggregate__of_the_two_views(level: str, augment: str) -> None:
 
 @pytest.mark.parametrize("readout", ["tea", "sum+", "sum+tea", 3])
 def test_readout__that_is_not_known_is_refused(readout: Any) -> None:
-    with pytest.raises(InputError, match=r"^readout=.*: expected one of 'sum'"):
+    with pytest.raises(
+        InputError, match=r"^readout=.*: expected 'auto' or one of 'sum'"
+    ):
         small(readout=readout).fit(make_graphs())
 
 

@@ -57,7 +57,7 @@ class FakeFit:
 
     def __init__(self, config: Any) -> None:
         self.epochs: int = config.epochs
-        self.lr: float = config.lr
+        self.lr = 1e-3 if config.lr == "auto" else float(config.lr)
         self.dropout = 0.5 if config.dropout == "auto" else float(config.dropout)
 
     def embed(self, data: Data) -> Embedded:

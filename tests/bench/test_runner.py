@@ -139,8 +139,10 @@ def as_untrained(config: dict[str, Any]) -> dict[str, Any]:
 def test_suite__real_systems_and_their_controls(tmp_path: Path) -> None:
     results = tmp_path / "new" / "results.jsonl"
     lines = run(results, methods=["dsgrl-feature"], settings=QUICK)
-    assert [line["method"] for line in lines] == ["dsgrl-feature", "random-f", "raw"]
-    trained, untrained, raw = lines
+    names = ["dsgrl-feature", "random-f", "hops", "raw"]
+    assert [line["method"] for line in lines] == names
+    trained, untrained, floor, raw = lines
+    assert (floor["recipe"], floor["seed"], floor["epochs"]) == ("default", 0, 0)
     for line in lines:
         assert list(line) == KEYS.split()
         assert line["n"] == len(line["scores"]) > 1
@@ -177,10 +179,18 @@ def test_suite__every_seed_has_its_lines_but_features_have_none(
         ("dsgrl-feature", 1),
         ("random-f", 0),
         ("random-f", 1),
+        ("hops", 0),
         ("raw", 0),
     ]
     assert lines[0]["scores"] != lines[1]["scores"]
-    assert [line["config"].get("random_state") for line in lines] == [0, 1, 0, 1, None]
+    assert [line["config"].get("random_state") for line in lines] == [
+        0,
+        1,
+        0,
+        1,
+        0,
+        None,
+    ]
 
 
 def test_suite__graphs_have_the_no_structure_control() -> None:
@@ -194,9 +204,9 @@ def test_suite__graphs_have_the_no_structure_control() -> None:
 def test_suite__finished_cells_are_skipped(tmp_path: Path, fits: list[str]) -> None:
     results = tmp_path / "r.jsonl"
     first = run(results, methods=["dsgrl-feature"])
-    assert len(fits) == len(first) == 3
+    assert len(fits) == len(first) == 4
     assert run(results, methods=["dsgrl-feature"]) == []
-    assert len(fits) == 3
+    assert len(fits) == 4
     more = run(results, methods=["dsgrl-feature"], settings={"lr": 0.5})
     assert [line["method"] for line in more] == ["dsgrl-feature", "random-f"]
     assert {line["recipe"] for line in more} == {"default, lr=0.5"}
@@ -264,7 +274,7 @@ def test_suite__no_label_reaches_a_system(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(systems, "fit_graph", watched)
     run(methods=["spy", "random-f"], settings=QUICK)
-    assert len(seen) == 2
+    assert len(seen) == 3
     assert all("y" not in data for data in seen)
     assert DATASETS["toy"].load(Path()).y is not None
     graphs = toy_graphs()
@@ -325,7 +335,7 @@ def test_suite__the_papers_recipe_is_the_config(
         recipe="paper",
         settings={"dropout": 0.25},
     )
-    trained, untrained, raw = lines
+    trained, untrained, _, raw = lines
     assert trained["recipe"] == "paper, dropout=0.25"
     config = trained["config"]
     assert (config["jump"], config["epochs"], config["out_channels"]) == (
@@ -341,7 +351,7 @@ def test_suite__the_papers_recipe_is_the_config(
 def test_suite__a_recipe_that_is_not_there_is_told(fits: list[str]) -> None:
     failures: list[Failure] = []
     lines = run(methods=["dsgrl-both"], recipe="paper", on_failure=failures.append)
-    assert [line["method"] for line in lines] == ["raw"]
+    assert [line["method"] for line in lines] == ["hops", "raw"]
     assert [failure.where for failure in failures] == [
         "toy dsgrl-both",
         "toy random-both",
@@ -381,8 +391,9 @@ def test_suite__a_setting_goes_to_the_methods_that_have_it(fits: list[str]) -> N
 def test_suite__a_baseline_and_its_controls(tmp_path: Path) -> None:
     settings = {"max_epochs": 10, "out_channels": 8}
     lines = run(tmp_path / "one", methods=["cca-ssg"], settings=settings)
-    assert [line["method"] for line in lines] == ["cca-ssg", "random-cca-ssg", "raw"]
-    trained, untrained, _ = lines
+    names = ["cca-ssg", "random-cca-ssg", "hops", "raw"]
+    assert [line["method"] for line in lines] == names
+    trained, untrained, *_ = lines
     assert trained["seconds_per_epoch"] > 0
     assert trained["config"].items() >= in_full("cca-ssg", settings).items()
     assert untrained["config"] == as_untrained(trained["config"])
@@ -486,7 +497,12 @@ def test_suite__tells_what_it_starts(tmp_path: Path, fits: list[str]) -> None:
 
     run(tmp_path / "r", on_start=note)
     run(tmp_path / "r", methods=["dsgrl-feature"], on_start=note)
-    assert started == [("raw", 1, 1), ("dsgrl-feature", 1, 3), ("random-f", 2, 3)]
+    assert started == [
+        ("raw", 1, 1),
+        ("dsgrl-feature", 1, 4),
+        ("random-f", 2, 4),
+        ("hops", 3, 4),
+    ]
 
 
 def test_isolated__results_and_errors_come_back() -> None:

@@ -123,7 +123,9 @@ def test_supervised__poisoned_labels_of_other_rows_change_no_prediction(
 def test_supervised__its_predictions_are_scored_and_the_line_is_complete(
     toy: Data,
 ) -> None:
-    line, untrained, raw = run(settings={"epochs": 60, "lr": 0.1}, controls=True)
+    lines = run(settings={"epochs": 60, "lr": 0.1}, controls=True)
+    line, untrained, floor, raw = lines
+    assert floor["method"] == "hops"
     assert (line["method"], untrained["method"], raw["method"]) == (
         NAME,
         f"random-{NAME}",

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dsgrl.bench.suites import SUITES
-from dsgrl.bench.systems import SYSTEMS
+from dsgrl.bench.systems import SYSTEMS, typical_spec
 from dsgrl.bench.tables import BY_ITSELF, load_paper, render_best, render_tables
+from dsgrl.methods import METHODS
 
 
 def line(
@@ -161,7 +161,7 @@ def test_best__is_chosen_by_validation_rows_among_ours_alone() -> None:
         line("photo", "cca-ssg", [99.0], recipe="tuned", val_mean=99.0),
         line("photo", "dsgrl-both", [89.0], recipe="tuned, out_channels=64"),
         line("photo", "dsgrl-feature", [95.0], val_mean=99.0),
-        line("photo", "topology-none", [93.0]),
+        line("photo", "dsgrl", [93.0]),
     ]
     *_, row = render_best(lines).splitlines()
     assert row[2:-2].split(" | ") == [
@@ -169,7 +169,7 @@ def test_best__is_chosen_by_validation_rows_among_ours_alone() -> None:
         "90.6",
         "91.5 ± 0.5 (topology, 2 seeds)",
         "89.0 ± 0.0 (both)",
-        "93.0 ± 0.0 (node alone)",
+        "93.0 ± 0.0 (beside the floor)",
         "",
     ]
 
@@ -179,8 +179,8 @@ def test_best__has_no_row_where_nothing_was_tuned() -> None:
     assert "photo" not in text
 
 
-def test_best__names_what_the_package_takes_by_itself() -> None:
-    for suite, method in BY_ITSELF.items():
-        level: Any = SUITES[suite].level
-        default, named = (SYSTEMS[name].parameters(level) for name in ("dsgrl", method))
-        assert default == named
+@pytest.mark.parametrize("level", ["node", "graph", "hetero"])
+def test_best__names_what_the_package_takes_by_itself(level: Any) -> None:
+    spec = typical_spec(level)
+    named = SYSTEMS[BY_ITSELF].configure({}, level).resolved(spec)
+    assert named == METHODS["dsgrl"].Config().resolved(spec)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch_geometric.data import Data, HeteroData
 
-from dsgrl.graph import Adjacency, as_graph
+from dsgrl.graph import Adjacency, as_graph, walks
 from dsgrl.graph.prepare import Preparation
 from dsgrl.graph.structural import (
     DEGREE_COLUMNS,
@@ -14,6 +14,7 @@ from dsgrl.graph.structural import (
     degree_features,
     degree_profile,
     structural_features,
+    to_scipy,
 )
 
 
@@ -58,27 +59,75 @@ def sparse_random(num_nodes: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("shape", [ring, disjoint_pairs, sparse_random])
-@pytest.mark.parametrize("dense_up_to", [0, 1000])
 def test_structural_features__exact_and_repeatable_on_degenerate_graphs(
     shape: Callable[[int], torch.Tensor],
-    dense_up_to: int,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dsgrl.graph.structural.DENSE_UP_TO", dense_up_to)
-    edge_index = shape(150)
-    one, two = (
-        structural_features(Adjacency.from_edge_index(edge_index, num_nodes=150))
-        for _ in range(2)
-    )
+    """Columns are singular vectors times the roots of their singular values."""
+    adjacency = Adjacency.from_edge_index(shape(150), num_nodes=150)
+    one, two = (structural_features(adjacency) for _ in range(2))
     assert torch.equal(one, two)
-    left = one[:, DEGREE_COLUMNS:].double() / 150**0.5
-    torch.testing.assert_close(
-        left.t() @ left, torch.eye(64, dtype=torch.float64), rtol=0, atol=1e-4
+    assert one.shape == (150, DEGREE_COLUMNS + 148)
+    factors = one[:, DEGREE_COLUMNS:].double().numpy()
+    matrix = walks._surprise(
+        walks._undirected(to_scipy(adjacency)), walks.WALK_LENGTH, walks.WALKS_PER_NODE
     )
-    matrix = Adjacency.from_edge_index(edge_index, num_nodes=150).normalized("gcn")
-    values = torch.linalg.svdvals(matrix.to_dense().double())
-    captured = torch.linalg.norm(left.t() @ matrix.to_dense().double(), dim=1)
-    torch.testing.assert_close(captured, values[:64], rtol=0, atol=0.02)
+    matrix = matrix.toarray().astype(np.float64)
+    values = np.linalg.svd(matrix)[1]
+    np.testing.assert_allclose(
+        factors.T @ factors, np.diag(values[:148]), rtol=0, atol=1e-3
+    )
+    leading = np.linalg.qr(factors[:, :64])[0]
+    captured = np.square(leading.T @ matrix).sum()
+    assert captured == pytest.approx(np.square(values[:64]).sum(), rel=1e-3)
+
+
+def test_structural_features__are_degrees_and_walk_factors(
+    community_graph: Data,
+) -> None:
+    adjacency = as_graph(community_graph).adjacency
+    x = structural_features(adjacency)
+    assert torch.equal(x[:, :DEGREE_COLUMNS], degree_profile(adjacency))
+    factors = walks.walk_factors(to_scipy(adjacency), 58)
+    np.testing.assert_array_equal(x[:, DEGREE_COLUMNS:].numpy(), factors)
+
+
+@pytest.mark.parametrize(
+    ("num_nodes", "columns", "width", "factors"),
+    [
+        (300, None, 261, 256),
+        (300, 9, 9, 4),
+        (300, 5, 5, 0),
+        (300, 290, 290, 285),
+        (300, 400, 400, 298),
+        (258, None, 261, 256),
+        (257, None, 260, 255),
+    ],
+)
+def test_structural_features__number_of_columns(
+    num_nodes: int, columns: int | None, width: int, factors: int
+) -> None:
+    """256 factors by default, and at most two fewer than nodes."""
+    adjacency = Adjacency.from_edge_index(ring(num_nodes), num_nodes=num_nodes)
+    x = structural_features(adjacency, columns)
+    assert x.shape == (num_nodes, width)
+    used = x[:, DEGREE_COLUMNS:].abs().sum(dim=0) > 0
+    assert used[:factors].all()
+    assert not used[factors:].any()
+
+
+def test_structural_features__read_weights_and_both_directions() -> None:
+    """Degrees count what flows in; walks go both ways, and rather to heavy edges."""
+    node = torch.arange(30)
+    edges = torch.stack([node, (node + 1) % 30])
+    one_way = structural_features(Adjacency.from_edge_index(edges, num_nodes=30))
+    both = structural_features(Adjacency.from_edge_index(ring(30), num_nodes=30))
+    assert torch.equal(one_way[:, DEGREE_COLUMNS:], both[:, DEGREE_COLUMNS:])
+    assert not torch.equal(one_way[:, :DEGREE_COLUMNS], both[:, :DEGREE_COLUMNS])
+    weight = torch.where(node % 2 == 0, 9.0, 0.1)
+    heavy = Adjacency.from_edge_index(edges, weight, num_nodes=30)
+    rows = torch.nn.functional.normalize(structural_features(heavy)[:, 5:], dim=1)
+    near = (rows * rows.roll(-1, dims=0)).sum(dim=1)
+    assert near[::2].min() > near[1::2].max()
 
 
 def torus(num_nodes: int) -> torch.Tensor:
@@ -112,40 +161,45 @@ def correlation(one: torch.Tensor, other: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize("shape", [torus, two_circles])
-@pytest.mark.parametrize("dense_up_to", [0, 1000])
 @pytest.mark.parametrize("scaling", [None, "columns"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_made_features__of_fewer_edges_keep_their_columns(
-    shape: Callable[[int], torch.Tensor],
-    dense_up_to: int,
-    scaling: Any,
-    seed: int,
-    monkeypatch: pytest.MonkeyPatch,
+    shape: Callable[[int], torch.Tensor], scaling: Any, seed: int
 ) -> None:
-    """Singular vectors are known up to rotations, which must not differ."""
-    monkeypatch.setattr("dsgrl.graph.structural.DENSE_UP_TO", dense_up_to)
+    """Walk factors are known up to rotations, which must not differ."""
     data = Data(edge_index=shape(400), num_nodes=400)
     graph = as_graph(data) if scaling is None else Preparation.fit(data, scaling)[1]
     fewer = without_some_edges(graph.adjacency, seed)
-    spectral = slice(DEGREE_COLUMNS, None)
-    whole = graph.x[:, spectral]
-    aligned = graph.with_adjacency(fewer).x[:, spectral]
-    unaligned = structural_features(fewer)[:, spectral]
+    factors = slice(DEGREE_COLUMNS, None)
+    whole = graph.x[:, factors]
+    aligned = graph.with_adjacency(fewer).x[:, factors]
+    unaligned = structural_features(fewer)[:, factors]
     assert abs(correlation(unaligned, whole)) < 0.3
     assert correlation(aligned, whole) > 0.7
 
 
-def test_made_features__know_of_the_whole_graph_only_a_rotation() -> None:
-    graph = as_graph(Data(edge_index=torus(400), num_nodes=400))
+@pytest.mark.parametrize("columns", [None, 21])
+def test_made_features__know_of_the_whole_graph_only_a_rotation(
+    columns: int | None,
+) -> None:
+    """The rotation [K, K] is that of all columns: it mixes no degrees in."""
+    data = Data(edge_index=torus(400), num_nodes=400)
+    graph = as_graph(data, structural_columns=columns)
     fewer = without_some_edges(graph.adjacency, 0)
     found = graph.with_adjacency(fewer).x.double()
-    wanted = structural_features(fewer).double()
+    wanted = structural_features(fewer, columns).double()
+    assert found.shape == graph.x.shape
     torch.testing.assert_close(found[:, :DEGREE_COLUMNS], wanted[:, :DEGREE_COLUMNS])
     found, wanted = found[:, DEGREE_COLUMNS:], wanted[:, DEGREE_COLUMNS:]
-    rotation = wanted.t() @ found / 400
+    rotation = torch.linalg.lstsq(wanted, found).solution
     torch.testing.assert_close(wanted @ rotation, found, rtol=0, atol=1e-4)
     torch.testing.assert_close(
-        rotation @ rotation.t(), torch.eye(64).double(), rtol=0, atol=1e-4
+        rotation @ rotation.t(), torch.eye(len(rotation)).double(), rtol=0, atol=1e-3
+    )
+    # It changes the columns, but not the inner products of rows.
+    assert not torch.allclose(found, wanted, atol=0.1)
+    torch.testing.assert_close(
+        found @ found.t(), wanted @ wanted.t(), rtol=0, atol=1e-4
     )
 
 

@@ -76,7 +76,7 @@ def test_dsgrl__aggregates_the_views(community_graph: Data) -> None:
         "sum": z[:, 0] + z[:, 1],
     }.items():
         method.aggregate = aggregate  # type: ignore[assignment]
-        torch.testing.assert_close(method.embed(graph), expected)
+        torch.testing.assert_close(method.learned(graph), expected)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_dsgrl__aggregates_the_views(community_graph: Data) -> None:
         ({"dropout": 1.0}, "dropout=1.0: expected 'auto' or a share from 0 to below 1"),
         ({"epochs": -1}, "epochs=-1: expected 'auto', a whole number from 0, or"),
         ({"epochs": "many"}, "epochs='many'"),
-        ({"lr": 0}, "lr=0: expected a number above 0"),
+        ({"lr": 0}, "lr=0: expected 'auto' or a number above 0"),
         ({"lr": float("nan")}, "lr=nan"),
         (
             {"covariance_weight": -1.0},
@@ -150,7 +150,7 @@ def test_views__lose_different_columns_while_training_only(augment: str) -> None
 def test_gain__scales_weights_and_leaves_a_users_encoder_alone() -> None:
     def build(gain: float, encoder: object = "gcn") -> Any:
         torch.manual_seed(0)
-        return build_method(gain=gain, encoder=encoder)
+        return build_method(gain=gain, encoder=encoder, floor=False)
 
     one, half = build(1.0).state_dict(), build(0.5).state_dict()
     for name, weight in one.items():
@@ -199,12 +199,17 @@ def test_auto__what_training_needs_follows_from_the_views() -> None:
     assert alone["feature_drop"] > plain["feature_drop"] == features["feature_drop"]
     for name in ("edge_drop", "covariance_weight", "weight_decay"):
         assert alone[name] == plain[name] != features[name]
-    assert len({alone["scaling"], plain["scaling"], features["scaling"]}) == 3
+    without = [
+        needs_of("node", floor=False, **views)["scaling"]
+        for views in ({}, {"views": "two_steps"}, {"augment": "feature"})
+    ]
+    assert len({*without, alone["scaling"]}) == 4
+    assert alone["scaling"] == features["scaling"]
     for level in ("graph", "hetero"):
         for views in ("learned_features", "node_alone", "learned_graph", "two_steps"):
             assert needs_of(level, views=views) == plain_of(level)
     for augment in ("topology", "both"):
-        assert needs_of("node", augment=augment) == plain
+        assert needs_of("node", augment=augment, floor=False) == plain
     own = {"edge_drop": 0.1, "dropout": 0.0, "weight_decay": 0.0, "scaling": "none"}
     assert {**alone, **own} == needs_of("node", **own)
     assert {**features, **own} == needs_of("node", augment="feature", **own)
@@ -222,8 +227,8 @@ def test_auto__views_by_level_and_features() -> None:
     assert resolved("node").views.name == "node_alone"
     assert resolved("hetero").views.name == "two_steps"
     assert resolved("graph").views.name == "learned_features"
-    bare = resolved("node", has_features=False)
-    assert bare.flat() == resolved("node", augment="feature").flat()
+    bare = resolved("node", has_features=False, epochs=3)
+    assert bare.flat() == resolved("node", augment="feature", epochs=3).flat()
     # Views that are named are taken.
     named = resolved("node", has_features=False, views="node_alone")
     assert named.flat() == resolved("node").flat()

@@ -65,7 +65,9 @@ def test_others__change_the_second_graph_alone(level: Any) -> None:
 def test_help__is_what_the_node_alone_has_by_default() -> None:
     for changes, views in ((HELP, NodeAlone()), (WITHOUT_HELP, None)):
         spec = typical_spec("node")
-        asks = DSGRLConfig(views=views or "two_steps").resolved(spec).flat()
+        asks = (
+            DSGRLConfig(views=views or "two_steps", floor=False).resolved(spec).flat()
+        )
         assert {key: asks[key] for key in changes} == changes
 
 
@@ -76,8 +78,9 @@ def test_parts__no_change_is_listed_twice() -> None:
 
 
 @pytest.mark.parametrize("level", ["node", "graph"])
-def test_defaults__are_what_the_estimator_does_by_itself(level: Any) -> None:
-    assert resolve(DEFAULTS[level], {}, level) == resolve("dsgrl", {}, level)
+def test_defaults__are_what_the_estimator_learns_by_itself(level: Any) -> None:
+    learned = resolve("dsgrl", {"floor": False}, level)
+    assert resolve(DEFAULTS[level], {}, level) == learned
 
 
 def test_sets__are_six_or_more_and_of_both_levels() -> None:

@@ -81,7 +81,7 @@ def test_curves__looking_more_often_changes_nothing(
 @pytest.mark.usefixtures("toys")
 def test_curves__the_default_of_nodes_is_the_default() -> None:
     (line,) = run_curves(["cora"], settings=NODE_DEFAULT)
-    default = DSGRLConfig().resolved(typical_spec("node")).flat()
+    default = DSGRLConfig(floor=False).resolved(typical_spec("node")).flat()
     changed = {key for key in default if line["config"][key] != default[key]}
     # It is not stopped, and runs on some device.
     assert changed == {"epochs__max_epochs", "epochs__check_every", "device"}

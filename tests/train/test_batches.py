@@ -76,7 +76,7 @@ def test_shuffled_batches__a_single_graph_is_one_batch(level: str) -> None:
 def test_embed_all__in_order_and_not_too_much_at_once(
     limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dsgrl.train.batches.EMBED_ELEMENTS", limit)
+    monkeypatch.setattr("dsgrl.graph.batches.PART_ELEMENTS", limit)
     none = torch.empty(2, 0, dtype=torch.long)
     empty = Data(x=torch.zeros(0, 4), edge_index=none)
     graphs = [empty, *make_graphs(), empty, empty, *make_graphs(seed=1), empty]
@@ -98,5 +98,5 @@ def test_embed_all__does_not_depend_on_how_many_at_once(
     graphs = make_graphs()
     model = make_model(augment=augment, epochs=2, out_channels=4, augment_channels=6)
     z = model.fit_transform(graphs)
-    monkeypatch.setattr("dsgrl.train.batches.EMBED_ELEMENTS", 60)
+    monkeypatch.setattr("dsgrl.graph.batches.PART_ELEMENTS", 60)
     np.testing.assert_allclose(model.transform(graphs), z, rtol=1e-4, atol=1e-5)

@@ -11,7 +11,6 @@ from dsgrl.train.watch import Candidate, Watch
 
 if TYPE_CHECKING:
     from dsgrl.graph import Graph
-    from dsgrl.methods import Method
 
 # AUC per look, the untrained model first; looks are 10 epochs apart. The standard error
 # is 0.02.
@@ -27,9 +26,12 @@ CASES: dict[str, tuple[list[float], int]] = {
 class Scripted(Watch):
     """Sees what the script says."""
 
-    def __init__(self, script: list[float], **rule: Any) -> None:
+    def __init__(
+        self, script: list[float], *, has_fallback: bool = False, **rule: Any
+    ) -> None:
         self.script = iter(script)
-        method = cast("Method", nn.Linear(1, 1))
+        method: Any = nn.Linear(1, 1)
+        method.has_fallback = has_fallback
         links = type("Links", (), {"standard_error": lambda *_: 0.02})()
         super().__init__(
             method,
@@ -52,6 +54,25 @@ def test_watch__keeps(case: str) -> None:
     assert watch.restore() == expected
     # The state of that epoch, too.
     assert watch.method.weight.item() == expected
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        # The untrained model may predict links as well as any, and be worth nothing.
+        ([0.66, 0.62, 0.64, 0.65], 20),
+        ([0.9, 0.55, 0.6, 0.7], 30),
+        # Nothing has been learned of the links.
+        ([0.6, 0.5, 0.51, 0.49], 0),
+    ],
+)
+def test_watch__with_a_fallback_compares_with_chance(
+    seen: list[float], expected: int
+) -> None:
+    watch = Scripted(seen, has_fallback=True)
+    for number in range(1, len(seen)):
+        watch.look(10 * number)
+    assert watch.restore() == expected
 
 
 @pytest.mark.parametrize(("tolerance", "expected"), [(0.0, 40), (0.6, 30), (1.0, 20)])

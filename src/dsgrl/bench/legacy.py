@@ -102,6 +102,19 @@ def upgrade(
     return found
 
 
+def with_floor_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Write out what lines of before there was a floor leave out.
+
+    "auto" of `lr` and `readout` is a number and a name there, and in the lines of today
+    that have no floor it stands for the same.
+    """
+    if config.get("floor", False):
+        return dict(config)
+    before = {"lr": 1e-3, "readout": "sum"}
+    open_ones = {k: v for k, v in before.items() if is_auto(config.get(k))}
+    return {**config, "floor": False, **open_ones}
+
+
 def named_views(settings: Mapping[str, Any]) -> type[Views] | None:
     """Return the kind of views that settings name; None if they name no known kind."""
     views, augment = settings.get("views", AUTO), settings.get("augment", AUTO)

@@ -32,6 +32,8 @@ LARGE = ("yelp", "reddit")
 LEARNED_VIEWS = ("dsgrl-feature", "dsgrl-topology", "dsgrl-both")
 # The defaults for nodes of one kind and of several: no learned view does better there.
 NODE_ALONE, TWO_HOP = "topology-none", "topology-two-hop"
+# The default: the floor and what is learned beside it.
+WHOLE = "dsgrl"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,10 +52,18 @@ class Suite:
 
 
 SUITES: dict[str, Suite] = {
-    "nodes": Suite(level=NODE, cases=NODE_CASES, methods=(*LEARNED_VIEWS, NODE_ALONE)),
-    "graphs": Suite(level=GRAPH, cases=(("folds", "accuracy"),), methods=LEARNED_VIEWS),
-    "hetero": Suite(level=HETERO, cases=NODE_CASES, methods=(*LEARNED_VIEWS, TWO_HOP)),
-    "large": Suite(level=NODE, cases=NODE_CASES, methods=("dsgrl-feature", NODE_ALONE)),
+    "nodes": Suite(
+        level=NODE, cases=NODE_CASES, methods=(WHOLE, *LEARNED_VIEWS, NODE_ALONE)
+    ),
+    "graphs": Suite(
+        level=GRAPH, cases=(("folds", "accuracy"),), methods=(WHOLE, *LEARNED_VIEWS)
+    ),
+    "hetero": Suite(
+        level=HETERO, cases=NODE_CASES, methods=(WHOLE, *LEARNED_VIEWS, TWO_HOP)
+    ),
+    "large": Suite(
+        level=NODE, cases=NODE_CASES, methods=(WHOLE, "dsgrl-feature", NODE_ALONE)
+    ),
 }
 
 
@@ -82,13 +92,15 @@ class Request:
         config: dict[str, Any] = {}
         label = DEFAULT
         if system.method:
-            recipe = self._find_recipe(dataset, method)
+            is_open = not system.is_training_free
+            seed = seed if is_open else 0
+            recipe = self._find_recipe(dataset, method) if is_open else {}
             settings = system.known(self.settings, level)
             made = merge(recipe, settings, {"random_state": seed})
             config = system.complete(system.configure(made, level), level)
             # A setting without effect on the system is not part of its name.
             changes = {k: v for k, v in settings.items() if k not in system.fixed}
-            label = name_recipe(self.recipe, changes)
+            label = name_recipe(self.recipe, changes) if is_open else DEFAULT
         cases = CASES.get(dataset, SUITES[self.suite].cases)
         if self.protocol is not None:
             cases = tuple({(self.protocol, metric): None for _, metric in cases})

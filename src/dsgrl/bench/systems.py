@@ -18,7 +18,6 @@ from dsgrl.methods import (
     METHODS,
     FitConfig,
     Form,
-    StopByLinks,
     configure,
     expand_names,
 )
@@ -31,6 +30,8 @@ GRAPH: Level = "graph"
 HETERO: Level = "hetero"
 # Controls that need no method; `with_controls` selects by level.
 FEATURES_ONLY = ("raw", "no-structure")
+# Training-free methods that every other is compared with, by level.
+FLOORS = ("hops", "histograms")
 Settings = dict[str, Any]
 
 
@@ -84,7 +85,14 @@ class System:
     @property
     def is_trained(self) -> bool:
         """Whether it is trained."""
-        return bool(self.method) and self.settings.get("epochs") != 0
+        if not self.method or self.settings.get("epochs") == 0:
+            return False
+        return METHODS[self.method].is_trained
+
+    @property
+    def is_training_free(self) -> bool:
+        """Whether it is a method without training: no recipe, the same for any seed."""
+        return bool(self.method) and not METHODS[self.method].is_trained
 
     @property
     def fixed(self) -> frozenset[str]:
@@ -122,7 +130,7 @@ class System:
         """Return every parameter of a configuration, with those of its components."""
         full = config.completed(typical_spec(level))
         if is_auto(full.epochs):
-            full = full.replace(epochs=StopByLinks())
+            full = full.replace(epochs=full.stop_rule(typical_spec(level)))
         return full.flat()
 
     def parameters(self, level: Level) -> Settings:
@@ -131,6 +139,9 @@ class System:
 
     def known(self, settings: Mapping[str, Any], level: Level) -> Settings:
         """Return the settings that are parameters of the system, with full names."""
+        if self.is_training_free:
+            # A control is the same for every setting of what it is compared with.
+            return {}
         names = self.parameters(level).keys() | {"augment", "views", "epochs"}
         full = expand_names(self.method, settings)
         return {key: value for key, value in full.items() if key in names}
@@ -189,6 +200,7 @@ def _systems_of(name: str) -> dict[str, System]:
     forms = method.forms or {name: Form(summary=method.summary)}
     for form_name, form in forms.items():
         untrained = form.untrained or f"random-{form_name}"
+        controls = (*FLOORS, *FEATURES_ONLY)
         same: dict[str, Any] = {
             "levels": method.levels,
             "method": name,
@@ -197,14 +209,14 @@ def _systems_of(name: str) -> dict[str, System]:
         found[form_name] = System(
             summary=form.summary,
             settings=form.settings,
-            controls=(untrained, *FEATURES_ONLY),
+            controls=(untrained, *controls) if method.is_trained else FEATURES_ONLY,
             **same,
         )
-        if untrained not in found:
+        if untrained not in found and method.is_trained:
             found[untrained] = System(
                 summary=f"{form_name} untrained",
                 settings={**form.settings, "epochs": 0},
-                controls=FEATURES_ONLY,
+                controls=controls,
                 **same,
             )
     return found

@@ -219,6 +219,27 @@ def _pyg(
     )
 
 
+def _table(name: str, summary: str, counts: Counts) -> Dataset:
+    """Describe a graph in tables of its edges and nodes."""
+    place = f"tables/{name}"
+
+    def load(folder: Path) -> Any:
+        # Not at the top: it reads datasets by name from this table.
+        from dsgrl.datasets.files import read_graph
+
+        edges, nodes = (
+            folder / place / f"{part}.parquet" for part in ("edges", "nodes")
+        )
+        if not edges.exists():
+            raise InputError(
+                f"dataset '{name}' is not in {folder / place}: set DSGRL_DATA or "
+                f"--data to the folder that has {place}"
+            )
+        return read_graph(edges, nodes)
+
+    return Dataset(load, summary, *counts, place=place)
+
+
 def _tu(name: str, summary: str, num_graphs: int, counts: Counts) -> Dataset:
     """Describe a set of graphs of TU Dortmund."""
     place = f"tu/{name}"
@@ -306,6 +327,15 @@ DATASETS: dict[str, Dataset] = {
         "Planetoid", "planetoid/CiteSeer",
         "papers on computer science that cite each other",
         (3327, 9104, 3703, 6)),
+    "blogcatalog": _table(
+        "blogcatalog", "bloggers who follow each other, with words of their blogs",
+        (5196, 343486, 8189, 6)),
+    "chameleon": _table(
+        "chameleon", "articles on chameleons that link to each other, by traffic",
+        (890, 17708, 2325, 5)),
+    "twitch-engb": _table(
+        "twitch-engb", "streamers who are friends, with games and habits",
+        (7126, 70648, 3170, 2)),
     "yelp": _pyg(
         "Yelp", "yelp", "reviewers who are friends, several labels each",
         (716847, 13954819, 300, 100)),

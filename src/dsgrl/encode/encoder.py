@@ -123,6 +123,8 @@ class PyGEncoder(nn.Module):
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
+        # As PyG's modules have it; None if unknown.
+        self.out_channels: Any = getattr(module, "out_channels", None)
         parameters = inspect.signature(module.forward).parameters
         self.accepts_weight = "edge_weight" in parameters
         self.accepts_attr = "edge_attr" in parameters

@@ -117,7 +117,7 @@ def _one(data: Any, structural_columns: int | None) -> Graph:
         )
         logger.warning(
             "the graph has no node features: using %d structural columns (degree "
-            "profile and spectral coordinates)",
+            "profile and random walks)",
             x.size(1),
         )
     if adjacency.num_edges == 0 and num_nodes > 1:

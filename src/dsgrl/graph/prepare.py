@@ -121,8 +121,8 @@ class Preparation:
             structural_columns=self.columns[0].count,
             expected=Expected(self.level, made, self.schema),
         )
-        spectral = self.level == "node" and made[0]
-        if spectral and graph.num_nodes != self.num_nodes:
+        is_structural = self.level == "node" and made[0]
+        if is_structural and graph.num_nodes != self.num_nodes:
             logger.warning(
                 "the features are structural and this is another graph: its spectral "
                 "coordinates need not agree with those of training"

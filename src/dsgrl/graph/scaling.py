@@ -8,8 +8,11 @@ from torch import Tensor
 from dsgrl.graph.adjacency import Adjacency
 from dsgrl.typing import ScalingName
 
-# Mean squared row length after scaling by "length": that of 36 words.
+# Mean squared row length after scaling by "length" or "comparable": that of 36 words.
 SQUARED_LENGTH = 36.0
+# Columns are of one unit if the largest is at most so many times as large as the median
+# and less than this share of their squares is due to their means.
+MOST_SPREAD, MOST_MEAN = 20.0, 0.9
 
 
 class ColumnScale(NamedTuple):
@@ -39,6 +42,9 @@ def fit_scale(x: Tensor | Adjacency, scaling: ScalingName) -> ColumnScale | None
             * "columns": "standard" for dense features that are not all 0 or 1;
             * "unit": "columns", and sparse features are divided by one number, so
               that their non-zeros have mean square 1;
+            * "comparable": "columns", except that dense columns of one unit, such as
+              principal components, stay in proportion; then all are multiplied by one
+              number, so that one learning rate suits all data;
             * "length": "columns", and if rows are short, all are multiplied by one
               number. Training is then faster, and weight decay does not dominate.
     """
@@ -48,8 +54,11 @@ def fit_scale(x: Tensor | Adjacency, scaling: ScalingName) -> ColumnScale | None
     scale = None if as_they_are and scaling != "standard" else _standard(x)
     if scaling == "unit" and isinstance(x, Adjacency):
         scale = _one_unit(x)
+    if scaling == "comparable":
+        is_one_unit = isinstance(x, Adjacency) or _are_of_one_unit(x)
+        return _with_length(x, None if is_one_unit else scale)
     if scaling == "length":
-        scale = _lengthened(x, scale)
+        scale = _with_length(x, scale, shortens=False)
     return scale
 
 
@@ -73,12 +82,24 @@ def _one_unit(x: Adjacency) -> ColumnScale | None:
     return ColumnScale(torch.zeros_like(ones), size * ones)
 
 
-def _lengthened(x: Tensor | Adjacency, scale: ColumnScale | None) -> ColumnScale | None:
-    """Lengthen the rows if they are short on average."""
+def _are_of_one_unit(x: Tensor) -> bool:
+    """Whether columns can be compared without bringing them to one scale."""
+    squares = x.double().square().mean(dim=0)
+    sizes = squares[squares > 0].sqrt()
+    if not len(sizes) or sizes.max() > MOST_SPREAD * sizes.median():
+        return False
+    mean = x.double().mean(dim=0)
+    return bool(mean.square().sum() <= MOST_MEAN * squares.sum())
+
+
+def _with_length(
+    x: Tensor | Adjacency, scale: ColumnScale | None, *, shortens: bool = True
+) -> ColumnScale | None:
+    """Multiply all by one number that gives rows a length, or only lengthens them."""
     rows = x if scale is None else scale.apply(x)
     values = rows.value if isinstance(rows, Adjacency) else rows
     squared = float(values.square().sum()) / x.shape[0]
-    if not 0 < squared < SQUARED_LENGTH:
+    if not squared or (squared >= SQUARED_LENGTH and not shortens):
         return scale
     factor = (SQUARED_LENGTH / squared) ** 0.5
     if scale is None:

@@ -54,6 +54,11 @@ class Spec:
         )
 
     @property
+    def num_types(self) -> int:
+        """Number of node types."""
+        return len(self.in_channels)
+
+    @property
     def widths(self) -> int | tuple[int, ...]:
         """Input width of an encoder: one number, or one per node type."""
         return self.in_channels if self.level == "hetero" else self.in_channels[0]

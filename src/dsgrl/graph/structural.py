@@ -5,20 +5,14 @@ import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
 from scipy.linalg import orthogonal_procrustes
-from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
 from dsgrl.graph.adjacency import Adjacency
 from dsgrl.graph.relations import Relations
+from dsgrl.graph.walks import walk_factors
 from dsgrl.typing import FloatArray
 
-STRUCTURAL_COLUMNS = 64
-# Up to this number of nodes the SVD is exact, above it is randomized: Lanczos solvers
-# fail on disconnected graphs and differ from run to run.
-DENSE_UP_TO = 1000
-# The leading singular values of a graph are close to each other. On Cora their error is
-# up to 0.03 with scikit-learn's default of 4 to 7 iterations, and 0.007 with 20.
-POWER_ITERATIONS = 20
+STRUCTURAL_COLUMNS = 256
 DEGREE_COLUMNS = 5
 
 
@@ -30,31 +24,29 @@ def structural_features(
     """Compute features of every node from the edges [N, columns].
 
     The first five columns are the degree profile (see `degree_profile`). The others
-    are the leading singular vectors of the normalised adjacency, scaled to unit
-    standard deviation.
+    describe the nodes near a node (see `walk_factors`).
 
     Args:
         adjacency: the graph [N, N].
-        columns: number of columns; missing singular vectors are zeros. By default as
-            many as the graph allows, at most 69.
+        columns: number of columns; missing factors are zeros. By default as many as
+            the graph allows, at most 261.
         reference: features computed before, from other edges of the same nodes
-            [N, width]. Singular vectors are unique only up to signs and rotations, so
-            the new ones are rotated as close to these as possible. The rotation does
-            not change the inner products of the rows.
+            [N, width]. Factors are unique only up to signs and rotations, so the new
+            ones are rotated as close to these as possible. The rotation does not
+            change the inner products of the rows.
     """
     num_nodes = adjacency.shape[0]
-    matrix = to_scipy(adjacency.normalized("gcn"))
     wanted = max(STRUCTURAL_COLUMNS, (columns or 0) - DEGREE_COLUMNS)
     rank = max(0, min(wanted, num_nodes - 2))
     width = DEGREE_COLUMNS + rank if columns is None else columns
     kept = min(width - DEGREE_COLUMNS, rank)
-    spectral = _leading_vectors(matrix, rank)[:, :kept]
+    factors = walk_factors(to_scipy(adjacency), rank)[:, :kept]
     if reference is not None and kept:
         known = reference[:, DEGREE_COLUMNS : DEGREE_COLUMNS + kept].numpy()
-        spectral = spectral @ _rotation(spectral, known)
+        factors = factors @ _rotation(factors, known)
     x = np.zeros((num_nodes, width), dtype=np.float32)
     x[:, :DEGREE_COLUMNS] = degree_profile(adjacency).numpy()
-    x[:, DEGREE_COLUMNS : DEGREE_COLUMNS + kept] = spectral
+    x[:, DEGREE_COLUMNS : DEGREE_COLUMNS + kept] = factors
     return torch.from_numpy(x)
 
 
@@ -104,27 +96,6 @@ def degree_profile(adjacency: Adjacency) -> Tensor:
         0, row, gap, "mean", include_self=False
     )
     return torch.stack([*columns, spread.sqrt()], dim=1).float().cpu()
-
-
-def _leading_vectors(matrix: sp.csr_matrix, rank: int) -> FloatArray:
-    """Leading left singular vectors [N, rank], deterministic, largest value first."""
-    if rank == 0:
-        return np.zeros((matrix.shape[0], 0), dtype=np.float32)
-    if matrix.shape[0] <= DENSE_UP_TO:
-        left = np.linalg.svd(matrix.toarray().astype(np.float64))[0][:, :rank]
-    else:
-        left = randomized_svd(
-            matrix.astype(np.float64),
-            rank,
-            n_oversamples=16,
-            n_iter=POWER_ITERATIONS,
-            power_iteration_normalizer="LU",
-            random_state=0,
-        )[0]
-    # A singular vector's sign is arbitrary: make its largest entry positive.
-    largest = left[np.abs(left).argmax(axis=0), np.arange(rank)]
-    scaled: FloatArray = left * np.sign(largest) * np.sqrt(matrix.shape[0])
-    return scaled.astype(np.float32)
 
 
 def _rotation(vectors: FloatArray, reference: FloatArray) -> FloatArray:

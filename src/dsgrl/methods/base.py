@@ -10,6 +10,8 @@ embedding (`embed`). The other hooks have defaults; override one if a method nee
 `optimizers`, `step`   several optimisers, adversarial training
 `after_step`           a moving average of the weights
 `after_epoch`          a schedule, a choice of augmentations
+`finish`               what has a closed form, after training: projections
+`watched`              what early stopping scores, if it is not the embedding
 `predict`              class probabilities of a supervised method
 =====================  ============================================================
 """
@@ -70,6 +72,7 @@ class Method(nn.Module):
         summary: one line of description.
         levels: what it can embed.
         inductive: whether it can embed unseen data.
+        is_trained: whether there is anything to train; if not, `finish` does all.
         needs: what it uses besides features and edges; a method sees labels only if
             it needs "labels".
         forms: named settings; by default one with the name of the method.
@@ -79,6 +82,7 @@ class Method(nn.Module):
     summary: ClassVar[str] = ""
     levels: ClassVar[frozenset[Level]]
     inductive: ClassVar[bool] = True
+    is_trained: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset()
     forms: ClassVar[Mapping[str, Form]] = {}
 
@@ -110,6 +114,8 @@ class Method(nn.Module):
     def optimizers(self, config: Any) -> list[torch.optim.Optimizer]:
         """Return the optimisers: by default one Adam on all learned parameters."""
         learned = [p for p in self.parameters() if p.requires_grad]
+        if not learned:
+            return []
         return [
             torch.optim.Adam(
                 learned, config.lr, weight_decay=config.weight_decay, fused=True
@@ -134,6 +140,27 @@ class Method(nn.Module):
 
     def after_epoch(self, progress: Progress) -> None:
         """Called after every epoch."""
+
+    def finish(self, graph: Graph, epoch: int) -> None:
+        """Compute what has a closed form, once, after training.
+
+        Args:
+            graph: the whole training graph, as `prepare` returned it.
+            epoch: the epoch that was kept; 0 if nothing was trained, or if training
+                was not worth it.
+        """
+
+    def watched(self, graph: Graph) -> Tensor:
+        """Return what early stopping scores: the embedding."""
+        return self.embed(graph)
+
+    @property
+    def has_fallback(self) -> bool:
+        """Whether the embedding leaves out training that was not worth it.
+
+        Early stopping then does not choose between the trained and the untrained state.
+        """
+        return False
 
     def embed(self, graph: Graph) -> Tensor:
         """Return the embedding: one row per node [N, D], or per graph [B, D]."""

@@ -81,7 +81,9 @@ class FitConfig(Component):
         default=128,
         search={"graph": (32, 256, "log")},
     )
-    lr: float = parameter(ABOVE_ZERO, "learning rate of Adam", default=1e-3)
+    lr: float | Literal["auto"] = parameter(
+        ABOVE_ZERO, "learning rate of Adam", default=1e-3
+    )
     weight_decay: float | Literal["auto"] = parameter(
         auto_or(WEIGHT),
         'L2 penalty of Adam; "auto": 0, or what the views need',
@@ -94,8 +96,9 @@ class FitConfig(Component):
         one_of(AUTO, *get_args(ScalingName)),
         '"standard" scales every column to mean 0 and standard deviation 1, "none" '
         'does nothing, "columns" is "standard" unless features are 0/1 or sparse, '
-        '"unit" also divides sparse ones by one number, "length" also lengthens short '
-        'rows; "auto": "columns", or what the views need',
+        '"unit" also divides sparse ones by one number, "comparable" leaves dense '
+        'ones of one unit in proportion and gives all rows a length, "length" also '
+        'lengthens short rows; "auto": "columns", or what the views need',
         default=AUTO,
     )
     structural_columns: int | None = parameter(
@@ -104,8 +107,8 @@ class FitConfig(Component):
             "a whole number from 5, or None",
         ),
         "number of columns to compute if there are no features: 5 of the degree "
-        "profile, then spectral ones (one graph, 69 by default) or one per degree "
-        "(many graphs, 5 by default)",
+        "profile, then those of random walks (one graph, 261 by default) or one per "
+        "degree (many graphs, 5 by default)",
         default=None,
     )
     device: str = parameter(
@@ -143,7 +146,8 @@ class FitConfig(Component):
         return config.replace(epochs=config._epochs(spec, standard["tolerance"]))
 
     def _epochs(self, spec: Spec, tolerance: float) -> int | StopByLinks:
-        epochs = StopByLinks() if isinstance(self.epochs, str) else self.epochs
+        given = self.epochs
+        epochs = self.stop_rule(spec) if isinstance(given, str) else given
         if not isinstance(epochs, StopByLinks):
             return epochs
         if spec.level == "graph":
@@ -151,6 +155,10 @@ class FitConfig(Component):
         return (
             epochs.replace(tolerance=tolerance) if is_auto(epochs.tolerance) else epochs
         )
+
+    def stop_rule(self, spec: Spec) -> StopByLinks:
+        """Return what `epochs="auto"` stands for on one graph."""
+        return StopByLinks()
 
     def picks(self, spec: Spec) -> dict[str, Any]:
         """Return values that depend on the graph, as they are for this data."""

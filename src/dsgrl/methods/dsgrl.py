@@ -11,15 +11,17 @@ from torch import Tensor, nn
 
 from dsgrl.augment import FeatureAugmenter, Perturbation, PerTypeAugmenter, Topology
 from dsgrl.encode import Readout, merge_views, smooth
+from dsgrl.floor import Joined
 from dsgrl.graph import Graph, Spec
 from dsgrl.losses.objective import mean_terms, objective
-from dsgrl.methods.base import Form, Method
+from dsgrl.methods.base import Form
 from dsgrl.methods.dsgrl_build import build_parts, estimate_bytes
 from dsgrl.methods.dsgrl_config import FORMS, DSGRLConfig
+from dsgrl.methods.floored import FlooredMethod
 from dsgrl.typing import AggregateName, Level, LossTerms
 
 
-class DSGRLMethod(Method):
+class DSGRLMethod(FlooredMethod):
     """Two views of one graph, learned or not, one shared encoder, one objective.
 
     Args:
@@ -50,13 +52,14 @@ class DSGRLMethod(Method):
         *,
         aggregate: AggregateName = "concat",
         smoothing: int = 0,
+        joined: Joined | None = None,
         objective_options: dict[str, Any],
     ) -> None:
         super().__init__()
         self.features, self.topology, self.encoder = features, topology, encoder
         self.readout, self.perturb = readout, perturb or Perturbation()
         self.aggregate, self.smoothing = aggregate, smoothing
-        self.options = objective_options
+        self.joined, self.options = joined, objective_options
 
     @classmethod
     def build(cls, config: Any, spec: Spec) -> Self:
@@ -89,7 +92,7 @@ class DSGRLMethod(Method):
         losses = [objective(z[:, 0], z[:, 1], weights, **self.options) for z in kinds]
         return LossTerms(mean_terms(losses), z=kinds[0][:, 0].detach())
 
-    def embed(self, graph: Graph) -> Tensor:
+    def learned(self, graph: Graph) -> Tensor:
         """Return Z = AGG(Z1, Z2), smoothed over the graph if asked for."""
         z = merge_views(self.encode(graph), self.aggregate)
         return smooth(z, graph.adjacency, self.smoothing)

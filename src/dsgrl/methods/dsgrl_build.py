@@ -1,6 +1,7 @@
 """From the parameters of DSGRL to the parts of the method."""
 
 import copy
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,16 @@ from torch import Tensor, nn
 
 from dsgrl.augment import Perturbation
 from dsgrl.encode import Encoder, PyGEncoder, Readout
+from dsgrl.encode.readout import kinds_of
+from dsgrl.floor import Joined, build_floor
 from dsgrl.graph import Graph, Spec
 from dsgrl.parameters import refuse
+from dsgrl.typing import Level
 
+logger = logging.getLogger(__name__)
+
+# Weight of what is learned against each part of the floor.
+LEARNED_WEIGHT: dict[Level, float] = {"node": 2.0, "graph": 1.0, "hetero": 2.0}
 NUMBER_BYTES, INDEX_BYTES = 4, 12
 
 
@@ -38,6 +46,7 @@ def build_parts(config: Any, spec: Spec) -> dict[str, Any]:
         "perturb": views.build_perturbation(),
         "aggregate": config.aggregate,
         "smoothing": config.smoothing,
+        "joined": _build_joined(config, encoder, spec) if config.floor else None,
         "objective_options": {
             "invariance_form": config.invariance,
             "regularizer": config.regularizer,
@@ -49,6 +58,27 @@ def build_parts(config: Any, spec: Spec) -> dict[str, Any]:
             "standardize": config.standardize,
         },
     }
+
+
+def _build_joined(config: Any, encoder: nn.Module, spec: Spec) -> Joined | None:
+    """Build what joins the learned embedding and the floor.
+
+    None for an encoder of the user's own whose width is not known.
+    """
+    width: Any = getattr(encoder, "out_channels", None)
+    if not isinstance(width, int):
+        logger.warning("your encoder has no out_channels: it is used without the floor")
+        return None
+    views = 2 if config.aggregate == "concat" else 1
+    if spec.level == "graph":
+        width *= len(kinds_of(config.readout))
+    return Joined(
+        build_floor(spec, weighs_own=True),
+        views * width,
+        views * config.out_channels,
+        spec.num_types,
+        weight=LEARNED_WEIGHT[spec.level],
+    )
 
 
 def _build_encoder(config: Any, widths: Any, spec: Spec) -> nn.Module:

@@ -8,13 +8,14 @@ from dsgrl.augment import FIGURES, VIEWS, Views, find_views
 from dsgrl.encode.readout import kinds_of
 from dsgrl.graph import Spec
 from dsgrl.methods.base import Form
-from dsgrl.methods.config import FitConfig
+from dsgrl.methods.config import FitConfig, StopByLinks
 from dsgrl.parameters import (
     ABOVE_ZERO,
     AUTO,
     COUNT,
     COUNT_OR_ZERO,
     SHARE,
+    SWITCH,
     WEIGHT,
     Rule,
     auto_or,
@@ -57,56 +58,64 @@ BY_LEVEL: dict[Level, dict[str, Any]] = {
     },
 }
 BY_LEVEL["hetero"] = {**BY_LEVEL["node"], "gain": 1.0}
+# What else "auto" stands for with a floor beside what is learned.
+WITH_FLOOR: dict[Level, dict[str, Any]] = {
+    "node": {"lr": 2e-3, "scaling": "comparable"},
+    "graph": {"readout": "log_sum+max"},
+    "hetero": {},
+}
+# The floor makes up for what a short training lacks.
+STOP_WITH_FLOOR = {"max_epochs": 150, "patience": 40, "check_every": 10}
 # What describes an encoder that is given by name only.
 OF_NAMED_ENCODERS = ("num_layers", "norm", "jump")
 
 FORMS = {
-    "dsgrl": Form(summary="the default views for the data"),
+    "dsgrl": Form(summary="the default: learned beside the training-free floor"),
     "dsgrl-feature": Form(
         summary="learned features",
-        settings={"augment": "feature"},
+        settings={"augment": "feature", "floor": False},
         recipes="feature",
         untrained="random-f",
     ),
     "dsgrl-topology": Form(
         summary="learned edges",
-        settings={"augment": "topology"},
+        settings={"augment": "topology", "floor": False},
         recipes="topology",
         untrained="random-t",
     ),
     "dsgrl-both": Form(
         summary="learned features and edges",
-        settings={"augment": "both"},
+        settings={"augment": "both", "floor": False},
         recipes="both",
         untrained="random-both",
     ),
     "topology-random": Form(
         summary="random edges in place of learned ones",
-        settings={"views": "random"},
+        settings={"views": "random", "floor": False},
         recipes="topology",
         untrained="random-t",
     ),
     "topology-knn-x": Form(
         summary="nearest neighbours by X in place of learned edges",
-        settings={"views": "nearest", "views__by": "features"},
+        settings={"views": "nearest", "views__by": "features", "floor": False},
         recipes="topology",
         untrained="random-t",
     ),
     "topology-knn-ax": Form(
         summary="nearest neighbours by AX in place of learned edges",
-        settings={"views": "nearest", "views__by": "neighbors"},
+        settings={"views": "nearest", "views__by": "neighbors", "floor": False},
         recipes="topology",
         untrained="random-t",
     ),
     "topology-two-hop": Form(
         summary="two steps on the graph in place of learned edges",
-        settings={"views": "two_steps"},
+        settings={"views": "two_steps", "floor": False},
         recipes="topology",
         untrained="random-two-hop",
     ),
     "topology-none": Form(
         summary="every node without edges in place of learned edges",
-        settings={"views": "node_alone"},
+        settings={"views": "node_alone", "floor": False},
         recipes="none",
         untrained="random-none",
     ),
@@ -180,14 +189,17 @@ class DSGRLConfig(FitConfig):
         default=AUTO,
     )
     readout: str = parameter(
-        Rule(
-            lambda value: isinstance(value, str) and bool(kinds_of(value)),
-            f"one of {', '.join(map(repr, get_args(ReadoutName)))}, or several joined "
-            f"by '+'",
+        auto_or(
+            Rule(
+                lambda value: isinstance(value, str) and bool(kinds_of(value)),
+                f"one of {', '.join(map(repr, get_args(ReadoutName)))}, or several "
+                f"joined by '+'",
+            )
         ),
         'how the nodes of a graph become one vector: "sum", "log_sum" (its logarithm), '
-        '"mean", "max", or several side by side, as "mean+max"',
-        default="sum",
+        '"mean", "max", or several side by side, as "mean+max"; "auto": "log_sum+max" '
+        'with `floor`, else "sum"',
+        default=AUTO,
     )
     dropout: float | Literal["auto"] = parameter(
         auto_or(SHARE),
@@ -211,6 +223,13 @@ class DSGRLConfig(FitConfig):
         auto_or(COUNT_OR_ZERO),
         'n: Z + A^n Z is returned, Z for 0; "auto": what the views need',
         default=AUTO,
+    )
+    floor: bool = parameter(
+        SWITCH,
+        "join what is learned with what the data says without training: smoothed "
+        "features (`hops`), random walks (`walks`) or histograms of whole graphs "
+        "(`histograms`), in 2 `out_channels` columns",
+        default=True,
     )
     invariance: InvarianceName = parameter(
         one_of(*get_args(InvarianceName)),
@@ -238,8 +257,11 @@ class DSGRLConfig(FitConfig):
         '"auto": for graphs only',
         default=AUTO,
     )
-    lr: float = parameter(
-        ABOVE_ZERO, "learning rate of Adam", default=1e-3, search=(3e-4, 1e-2, "log")
+    lr: float | Literal["auto"] = parameter(
+        auto_or(ABOVE_ZERO),
+        'learning rate of Adam; "auto": 0.002 for nodes with `floor`, else 0.001',
+        default=AUTO,
+        search=(3e-4, 1e-2, "log"),
     )
     weight_decay: float | Literal["auto"] = parameter(
         auto_or(WEIGHT),
@@ -260,8 +282,11 @@ class DSGRLConfig(FitConfig):
         assert isinstance(views, Views)
         standard = {
             **super().fill_auto(spec),
+            "lr": 1e-3,
+            "readout": "sum",
             **BY_LEVEL[spec.level],
             **views.asks(spec),
+            **(WITH_FLOOR[spec.level] if self.floor else {}),
         }
         if isinstance(self.encoder, nn.Module):
             standard = {k: v for k, v in standard.items() if k not in OF_NAMED_ENCODERS}
@@ -271,7 +296,19 @@ class DSGRLConfig(FitConfig):
         """Return a copy with every "auto" replaced, those of the views as well."""
         config = super().resolved(spec)
         assert isinstance(config.views, Views)
-        return config.replace(views=config.views.resolved(spec))
+        epochs = 0 if self._is_floor_enough(spec) else config.epochs
+        return config.replace(epochs=epochs, views=config.views.resolved(spec))
+
+    def stop_rule(self, spec: Spec) -> StopByLinks:
+        """Stop earlier with a floor: it makes up for what a short training lacks."""
+        is_short = self.floor and spec.level != "graph"
+        return StopByLinks(**STOP_WITH_FLOOR) if is_short else StopByLinks()
+
+    def _is_floor_enough(self, spec: Spec) -> bool:
+        """Whether nothing is trained unless asked for: nodes without features."""
+        left_open = (self.augment, self.views, self.epochs)
+        bare = spec.level == "node" and not spec.has_features
+        return self.floor and bare and all(is_auto(value) for value in left_open)
 
     def picks(self, spec: Spec) -> dict[str, Any]:
         """Record what the views pick for every graph anew."""

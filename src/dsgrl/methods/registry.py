@@ -4,9 +4,13 @@ from dsgrl.methods.base import Method
 from dsgrl.methods.cca_ssg import CCASSGMethod
 from dsgrl.methods.dgi import DGIMethod
 from dsgrl.methods.dsgrl import DSGRLMethod
+from dsgrl.methods.training_free import HistogramsMethod, HopsMethod, WalksMethod
 
 METHODS: dict[str, type[Method]] = {
     "dsgrl": DSGRLMethod,
+    "hops": HopsMethod,
+    "walks": WalksMethod,
+    "histograms": HistogramsMethod,
     "cca-ssg": CCASSGMethod,
     "dgi": DGIMethod,
 }

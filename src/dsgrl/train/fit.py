@@ -67,6 +67,7 @@ class Begun:
         """Return the trained method and the data as the method sees it."""
         method, training = self.training.method, self.training
         graph = training.graph if training.watch is None else method.prepare(self.graph)
+        method.finish(graph, epoch)
         fitted = Fitted(
             name=self.name,
             method=method,

@@ -90,7 +90,18 @@ class Training:
             if report:
                 report(row)
         self.method.eval()
-        return self.epochs if self.watch is None else self.watch.restore()
+        kept = self.epochs if self.watch is None else self.watch.restore()
+        return 0 if self._is_useless(kept) else kept
+
+    def _is_useless(self, kept: int) -> bool:
+        """Whether the method falls back on what it has without training."""
+        rows = [row for row in self.history if row["epoch"] == kept and "loss" in row]
+        if not self.method.has_fallback or not rows or not is_collapsed(rows[0]):
+            return False
+        logger.warning(
+            "the embedding has collapsed: only the training-free part is returned"
+        )
+        return True
 
     def run_epoch(self) -> dict[str, float]:
         """Train for one epoch and return its row of the history."""

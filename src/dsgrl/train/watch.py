@@ -16,6 +16,9 @@ from dsgrl.train.links import HeldOutLinks
 
 logger = logging.getLogger(__name__)
 
+# AUC of an embedding that knows nothing of the links.
+CHANCE = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -31,7 +34,9 @@ class Watch:
 
     The epoch to keep is the earliest whose AUC is within some standard errors of the
     best, the untrained model included: the AUC still rises slowly long after noise
-    has begun to spread in the embedding.
+    has begun to spread in the embedding. A method with a fallback is compared with
+    chance, not with its untrained state: where links hardly follow the features, a
+    random projection may predict them as well as a good embedding.
 
     Args:
         method: the method in training.
@@ -46,7 +51,7 @@ class Watch:
         self.method, self.batch, self.links = method, batch, links
         self.rule = rule
         self.untrained = self._candidate(0)
-        self.selection = Selection(links, rule, self.untrained.link_auc)
+        self.selection = self._select()
         # The states of the epochs that may be kept.
         self.states: dict[int, Candidate] = {0: self.untrained}
 
@@ -94,14 +99,18 @@ class Watch:
         found = [Candidate(**candidate) for candidate in state["states"]]
         self.states = {candidate.epoch: candidate for candidate in found}
         self.untrained = self.states[0]
-        self.selection = Selection(self.links, self.rule, self.untrained.link_auc)
+        self.selection = self._select()
         for epoch, link_auc in state["seen"].items():
             self.selection.add(epoch, link_auc)
+
+    def _select(self) -> "Selection":
+        least = CHANCE if self.method.has_fallback else self.untrained.link_auc
+        return Selection(self.links, self.rule, least)
 
     @torch.no_grad()
     def _candidate(self, epoch: int) -> Candidate:
         self.method.eval()
-        z = self.method.embed(self.batch)
+        z = self.method.watched(self.batch)
         link_auc = self.links.score(self.batch.split(z))
         return Candidate(epoch, link_auc, copy.deepcopy(self.method.state_dict()))
 
@@ -112,7 +121,7 @@ class Selection:
     Args:
         links: gives the standard error of a score.
         rule: tolerance and patience.
-        untrained: AUC of the untrained model.
+        untrained: AUC of the untrained model, or of what else must be exceeded.
 
     Attributes:
         seen: AUC by epoch, of the scored states.

@@ -1,0 +1,42 @@
+"""Methods whose embedding keeps what the data says and adds what was learned."""
+
+from torch import Tensor
+
+from dsgrl.floor import Joined
+from dsgrl.graph import Graph
+from dsgrl.graph.batches import graph_parts
+from dsgrl.methods.base import Method
+
+
+class FlooredMethod(Method):
+    """A method that can stand on the training-free floor.
+
+    A subclass defines `learned`. With `joined` the embedding has the floor beside it,
+    and is the floor's where training was not worth it.
+    """
+
+    joined: Joined | None
+
+    def learned(self, graph: Graph) -> Tensor:
+        """Return what was learned: one row per node [N, D], or per graph [B, D]."""
+        raise NotImplementedError
+
+    def watched(self, graph: Graph) -> Tensor:
+        """Let early stopping score what was learned: the floor does not change."""
+        return self.learned(graph)
+
+    def embed(self, graph: Graph) -> Tensor:
+        """Return what was learned, joined with the floor if there is one."""
+        z = self.learned(graph)
+        return z if self.joined is None else self.joined(graph, z)
+
+    def finish(self, graph: Graph, epoch: int) -> None:
+        """Fit the floor and how it is joined."""
+        if self.joined is not None:
+            parts = ((part, self.learned(part)) for part in graph_parts(graph))
+            self.joined.fit(graph, parts, uses_learned=epoch > 0)
+
+    @property
+    def has_fallback(self) -> bool:
+        """Whether there is a floor to fall back on."""
+        return self.joined is not None
