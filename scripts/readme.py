@@ -7,8 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 NAMES = {
     "raw": "raw features (words)",
-    "untrained": "untrained model",
-    "trained": "trained model",
+    "floor": "smoothed words, no training (`hops`)",
+    "trained": "the default",
 }
 
 
@@ -20,14 +20,15 @@ def demo_table() -> str:
         for key, label in NAMES.items()
     ]
     return "\n".join(
-        ["| section told from | accuracy, % | std |", "|---|---|---|", *rows]
+        ["| section predicted from | accuracy, % | std |", "|---|---|---|", *rows]
     )
 
 
 def speed_table() -> str:
     """Return the speed benchmark as Markdown."""
     lines = (ROOT / "results/speed.jsonl").read_text().splitlines()
-    head = "| shape | dsgrl, s | PyG, s | floor, s | faster than PyG | over the floor |"
+    titles = ("shape", "dsgrl, s", "PyG, s", "products, s", "faster", "over products")
+    head = f"| {' | '.join(titles)} |"
     rows = [
         f"| {r['case']} | {r['ours_s']:.3f} | {r['pyg_s']:.3f} | {r['floor_s']:.3f} "
         f"| {r['speedup']:.1f} x | {r['over_floor']:.2f} x |"
@@ -51,11 +52,11 @@ def scale_table() -> str:
 # Columns of the table of defaults: a method and its title.
 SYSTEMS = {
     "raw": "raw features",
-    "random-none": "untrained",
-    "topology-none": "alone (default)",
-    "dsgrl-feature": "feature",
-    "dsgrl-topology": "topology",
-    "dsgrl-both": "both",
+    "hops": "hops",
+    "dsgrl": "default",
+    "topology-none": "learned only",
+    "dsgrl-feature": "learned features",
+    "dsgrl-topology": "learned topology",
     "cca-ssg": "CCA-SSG (tuned)",
 }
 
@@ -67,12 +68,12 @@ def default_table() -> str:
     for row in map(json.loads, lines):
         recipe = "tuned" if row["method"] == "cca-ssg" else "default"
         if row["recipe"] == recipe and row["seed"] == 0:
-            cell = f"{row['mean']:.1f} +- {row['std']:.1f}"
+            cell = f"{row['mean']:.1f}"
             scores.setdefault(row["dataset"], {})[row["method"]] = cell
     rows = [
         f"| {name} | {' | '.join(found.get(system, '') for system in SYSTEMS)} |"
         for name, found in scores.items()
-        if "dsgrl-feature" in found
+        if "dsgrl" in found
     ]
     head = f"| dataset | {' | '.join(SYSTEMS.values())} |"
     return "\n".join([head, "|---" * (len(SYSTEMS) + 1) + "|", *rows])
@@ -95,5 +96,5 @@ def fill(text: str) -> str:
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    readme.write_text(fill(readme.read_text()))
+    for page in (ROOT / "README.md", ROOT / "docs/ARCHITECTURE.md"):
+        page.write_text(fill(page.read_text()))

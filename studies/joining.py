@@ -1,9 +1,9 @@
 """How much weight the learned part gets beside the floor, chosen without its own graph.
 
-`python -m studies.joining` fits the default once per dataset and seed, joins it with the
-floor in several ways, and writes one line per way with validation and test scores. The
-page compares the way that the other datasets would have chosen, by validation rows, with
-the way that was chosen on all.
+`python -m studies.joining` fits the default once per dataset and seed, joins it with
+the floor in several ways, and writes one line per way with validation and test scores.
+The page compares the way that the other datasets would have chosen, by validation rows,
+with the way that was chosen on all.
 """
 
 import sys
@@ -27,10 +27,11 @@ from dsgrl.train import fit_graph
 
 RESULTS = Path(__file__).parent / "results" / "joining.jsonl"
 NODES = (
-    "cora citeseer debian chameleon photo blogcatalog twitch-engb dblp cs computers "
-    "facebook deezer github physics"
-).split()
-GRAPHS = "enzymes proteins nci1 imdb-b imdb-m dd reddit-b".split()
+    *("cora", "citeseer", "debian", "chameleon", "photo", "blogcatalog"),
+    *("twitch-engb", "dblp", "cs", "computers", "facebook", "deezer"),
+    *("github", "physics"),
+)
+GRAPHS = ("enzymes", "proteins", "nci1", "imdb-b", "imdb-m", "dd", "reddit-b")
 # Weight of the learned part, and whether a node's own features are weighed.
 Way = tuple[float, bool]
 NODE_WAYS: tuple[Way, ...] = tuple(

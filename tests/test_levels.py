@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from dsgrl import DSGRL
 from dsgrl.augment import FixedTopology, TopologyAugmenter
 from dsgrl.augment.view_base import PLAIN
+from dsgrl.estimator import embedder
 from dsgrl.graph import Graph, Relations
 from dsgrl.typing import InputError
 from samples import (
@@ -413,3 +414,14 @@ def test_topology__that_compares_nothing_is_not_told_of_a_missing_index(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     small(augment="topology", topology=topology).fit(make_data("hetero"))
     assert ("faiss" in caplog.text) == (topology == "knn_x")
+
+
+def test_floor__a_graph_without_features_gets_its_random_walks() -> None:
+    """Nothing is trained, and nothing is lost against the training-free method."""
+    graph = make_data("node")
+    graph.num_nodes, graph.x = len(graph.x), None
+    model = DSGRL(out_channels=8)
+    z = model.fit_transform(graph)
+    assert (model.epoch_, model.history_) == (0, [])
+    walks = embedder("walks")(out_channels=16).fit_transform(graph)
+    np.testing.assert_allclose(z @ z.T, walks @ walks.T, rtol=1e-3, atol=1e-4)

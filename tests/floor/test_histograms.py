@@ -143,6 +143,20 @@ def test_paint__counts_neighbours_without_labels() -> None:
     assert first != second
 
 
+def test_paint__a_node_is_not_one_of_its_neighbours() -> None:
+    """A labelled node with n others around it, and the other way round."""
+    stars = []
+    for leaves in range(1, 8):
+        for label in (0.0, 1.0):
+            star = plain(1 + leaves, [(0, 1 + i) for i in range(leaves)])
+            star.x = torch.full((1 + leaves, 1), 1 - label)
+            star.x[0] = label
+            stars.append(star)
+    graph = as_graph(stars)
+    centers = fitted(graph)._paint(graph)[1][graph.ptr[:-1]]
+    assert len(centers.unique()) == len(stars)
+
+
 @features
 def test_histograms__are_log_counts_of_known_colours(name: str) -> None:
     """There are more columns than graphs: the projection keeps inner products."""

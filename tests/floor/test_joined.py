@@ -9,7 +9,6 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from dsgrl.floor import Floor, GraphFloor, HopsFloor, Joined, Projection, build_floor
-from dsgrl.floor.joined import LEARNED_WEIGHT
 from dsgrl.graph import Graph, Spec, as_graph
 from dsgrl.graph.batches import graph_parts
 from samples import LEVELS, make_data, make_graphs, make_hetero
@@ -64,7 +63,7 @@ def assert_leading(found: Tensor, wanted: Array, count: int) -> None:
 
 
 @levels
-@pytest.mark.parametrize("weight", [0.5, None])
+@pytest.mark.parametrize("weight", [0.5, 3.0, None])
 def test_forward__is_the_leading_directions_of_both(
     level: str, weight: float | None
 ) -> None:
@@ -74,7 +73,8 @@ def test_forward__is_the_leading_directions_of_both(
     joined = joined_of(graph, z, **settings)
     found = joined(graph, z)
     assert found.shape == (graph.num_rows, 6)
-    weight = LEARNED_WEIGHT if weight is None else weight
+    # By default it counts as much as each part of the floor.
+    weight = 1.0 if weight is None else weight
     parts = zip(
         graph.split(found),
         graph.split(joined.floor(graph)),
@@ -265,12 +265,16 @@ def test_fit__fits_the_floor(community_graph: Data) -> None:
 
 @levels
 @pytest.mark.parametrize("uses_learned", [True, False])
-def test_state_dict__round_trip(level: str, uses_learned: bool) -> None:
+@pytest.mark.parametrize("out_channels", [6, 5000])
+def test_state_dict__round_trip(
+    level: str, uses_learned: bool, out_channels: int
+) -> None:
+    """Also where there are fewer columns than wanted, and none is projected."""
     graph = as_graph(make_data(level))
     z = learned_of(graph)
-    one = joined_of(graph, z, uses_learned=uses_learned)
+    one = joined_of(graph, z, out_channels, uses_learned=uses_learned)
     spec = Spec.of(graph)
-    other = Joined(build_floor(spec), 10, 6, spec.num_types)
+    other = Joined(build_floor(spec), 10, out_channels, spec.num_types)
     assert not torch.equal(one(graph, z), other(graph, z))
     other.load_state_dict(one.state_dict())
     assert torch.equal(one(graph, z), other(graph, z))

@@ -227,11 +227,12 @@ def test_auto__views_by_level_and_features() -> None:
     assert resolved("node").views.name == "node_alone"
     assert resolved("hetero").views.name == "two_steps"
     assert resolved("graph").views.name == "learned_features"
-    bare = resolved("node", has_features=False, epochs=3)
-    assert bare.flat() == resolved("node", augment="feature", epochs=3).flat()
+    bare = resolved("node", has_features=False, epochs=3, floor=False)
+    named = resolved("node", augment="feature", epochs=3, floor=False)
+    assert bare.flat() == named.flat()
     # Views that are named are taken.
-    named = resolved("node", has_features=False, views="node_alone")
-    assert named.flat() == resolved("node").flat()
+    named = resolved("node", has_features=False, views="node_alone", floor=False)
+    assert named.flat() == resolved("node", floor=False).flat()
     for level in ("node", "graph", "hetero"):
         assert resolved(level, views="two_steps").views.name == "two_steps"
 

@@ -26,9 +26,9 @@ def test_demo__writes_what_it_says_and_learning_pays(
     assert "trained model" in shown
     assert "vim: " in shown
     summary = json.loads((out / "summary.json").read_text())
-    assert summary.keys() == {"raw", "untrained", "trained", "epoch", "seconds"}
-    assert summary["trained"]["mean"] > summary["untrained"]["mean"] + 10
-    assert summary["untrained"]["mean"] > summary["raw"]["mean"]
+    assert summary.keys() == {"raw", "floor", "trained", "epoch", "seconds"}
+    assert summary["trained"]["mean"] > summary["floor"]["mean"] + 3
+    assert summary["floor"]["mean"] > summary["raw"]["mean"] + 10
     table = pq.read_table(out / "embeddings.parquet")
     z = np.stack(table["embedding"].to_numpy())
     again = DSGRL.load(out / "model").transform(read_graph("debian"))
@@ -39,8 +39,11 @@ def test_demo__writes_what_it_says_and_learning_pays(
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["cora", "citeseer"])
-def test_default__ends_above_the_untrained_model(name: str) -> None:
+def test_default__ends_above_the_floor_and_the_untrained_model(name: str) -> None:
     data = read_graph(name, data_folder=Path(os.environ["DSGRL_DATA"]))
-    trained = evaluate(DSGRL().fit_transform(data), data.y)
-    untrained = evaluate(DSGRL(epochs=0).fit_transform(data), data.y)
-    assert trained.mean > untrained.mean + 5
+    trained, floor, untrained = (
+        evaluate(DSGRL(**options).fit_transform(data), data.y)
+        for options in ({}, {"epochs": 0}, {"epochs": 0, "floor": False})
+    )
+    assert trained.mean > floor.mean
+    assert floor.mean > untrained.mean + 5

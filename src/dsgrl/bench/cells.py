@@ -113,7 +113,7 @@ def run_cell(
                 "seconds_per_epoch": _per_epoch(fit_seconds, epochs_run),
                 "fit_seconds": round(fit_seconds, 3),
                 "probe_seconds": round(seconds, 3),
-                "peak_rss_mb": round(_peak_mb()) if own_process else None,
+                "peak_rss_mb": round(peak_memory_mb()) if own_process else None,
                 "config": cell.config,
                 "recipe": cell.recipe,
                 "seed": cell.seed,
@@ -161,7 +161,7 @@ def _per_epoch(seconds: float, epochs: int) -> float | None:
     return round(seconds / epochs, 5) if epochs else None
 
 
-def _peak_mb() -> float:
+def peak_memory_mb() -> float:
     """Return the peak resident memory of this process.
 
     On Linux from /proc, which psutil does not read: `getrusage` of a spawned process

@@ -21,7 +21,7 @@ from dsgrl.typing import DivergenceError, InputError
 logger = logging.getLogger(__name__)
 
 # Errors caused by the cell, not by a bug.
-_EXPECTED = (InputError, DivergenceError, MemoryError, ProcessLostError)
+EXPECTED_ERRORS = (InputError, DivergenceError, MemoryError, ProcessLostError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def run_suite(
     )
     if not controls:
         request = replace(request, methods=tuple(methods or request.methods))
-    fail = on_failure or _warn
+    fail = on_failure or warn_of_failure
     finished = set()
     if results is not None:
         check_writable(results.parent)
@@ -147,16 +147,22 @@ def _attempt(
     except MissingDataError:
         raise
     except Exception as error:
-        if not isinstance(error, _EXPECTED):
+        if not isinstance(error, EXPECTED_ERRORS):
             logger.exception("unexpected error")
-        fail(Failure(f"{cell.dataset} {cell.method}", _one_line(error)))
+        fail(Failure(f"{cell.dataset} {cell.method}", one_line(error)))
         return []
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """Describe an error in one line."""
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if isinstance(error, _EXPECTED) else f"{type(error).__name__}: {text}"
+    return (
+        text
+        if isinstance(error, EXPECTED_ERRORS)
+        else f"{type(error).__name__}: {text}"
+    )
 
 
-def _warn(failure: Failure) -> None:
+def warn_of_failure(failure: Failure) -> None:
+    """Log a cell that gave no result."""
     logger.warning("%s: %s", failure.where, failure.reason)

@@ -21,7 +21,7 @@ from dsgrl.typing import EncoderName, InputError
 
 ROWS = {
     "raw": "raw features",
-    "untrained": "untrained model",
+    "floor": "without training",
     "trained": "trained model",
 }
 
@@ -42,7 +42,7 @@ def demo(
 ) -> None:
     """Embed a built-in graph and judge the result.
 
-    Compares the trained model with the untrained one and with raw features, shows
+    Compares the trained model with the training-free floor and with raw features, shows
     neighbours, and writes summary.json, embeddings.parquet and model/.
     """
     from dsgrl.demo import run_demo

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from dsgrl.cli.options import DataOption, SeedOption, SetOption, console
 from dsgrl.cli.suites import (
+    bench_anchors,
     bench_scale,
     bench_speed,
     read_seeds,
@@ -77,7 +78,7 @@ def evaluate(
         console.print(f"{found.left_out} rows without a label were left out")
 
 
-SuiteName = Literal["nodes", "graphs", "hetero", "large", "speed", "scale"]
+SuiteName = Literal["nodes", "graphs", "hetero", "large", "speed", "scale", "anchors"]
 
 
 def bench(
@@ -85,7 +86,8 @@ def bench(
         SuiteName,
         typer.Argument(
             metavar="SUITE",
-            help="nodes, graphs, hetero or large (scores); speed; scale.",
+            help="nodes, graphs, hetero or large (scores); speed; scale; anchors "
+            "(other libraries beside ours).",
         ),
     ],
     datasets: Annotated[
@@ -99,7 +101,7 @@ def bench(
         list[str] | None,
         typer.Option(
             help="Names of 'dsgrl list', separated by commas or given again; controls "
-            "always join."
+            "always join. For anchors also node2vec, spectral, fastrp, cleora."
         ),
     ] = None,
     recipe: Annotated[
@@ -134,10 +136,10 @@ def bench(
 ) -> None:
     """Measure, and print one JSON line per score.
 
-    Every method of a table is compared with its controls: the untrained model and raw
-    features (for graphs, features without structure). A suite that was stopped goes on
-    where it was if given the same --results. A cell that fails is reported and the
-    suite continues; the exit code is then 1.
+    Every method is compared with its controls: the training-free floor, its untrained
+    model and raw features (for graphs, features without structure). A suite that was
+    stopped goes on where it was if given the same --results. A cell that fails is
+    reported and the suite continues; the exit code is then 1.
     """
     names = None if datasets is None else split_names(datasets)
     refuse_unused(
@@ -157,6 +159,12 @@ def bench(
         return
     if suite == "scale":
         bench_scale(names, results)
+        return
+    if suite == "anchors":
+        chosen = None if methods is None else split_names(methods)
+        bench_anchors(
+            names, chosen, read_seeds(seeds), results, data, in_process=in_process
+        )
         return
     from dsgrl.bench.cells import Cell
     from dsgrl.bench.recipes import parse_settings
@@ -203,12 +211,19 @@ def tables(
     """Print results as Markdown tables in the paper's layout.
 
     Every cell has our number, the paper's and the difference; rows are systems and
-    recipes, the controls below. All of it is computed from the result lines.
+    recipes, the controls below. All of it is computed from the result lines. Those of
+    suite 'anchors' have tables of their own, with scores and seconds.
     """
+    from dsgrl.bench.anchor_tables import render_anchors
     from dsgrl.bench.lines import read_lines
     from dsgrl.bench.tables import render_tables
 
-    console.print(render_tables(read_lines(files)), end="")
+    lines = read_lines(files)
+    anchors = [line for line in lines if line["suite"] == "anchors"]
+    parts = [render_anchors(anchors)] if anchors else []
+    if not anchors or len(anchors) < len(lines):
+        parts.insert(0, render_tables(lines))
+    console.print("\n".join(parts), end="")
 
 
 def tune(

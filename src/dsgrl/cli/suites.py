@@ -1,9 +1,12 @@
-"""The suites of `dsgrl bench` that are no tables of scores: speed and scale."""
+"""The suites of `dsgrl bench` without recipes: speed, scale and anchors."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import typer
+from rich.console import Console
 
 from dsgrl.cli.options import console
 from dsgrl.typing import InputError
@@ -13,6 +16,7 @@ from dsgrl.typing import InputError
 USED = {
     "speed": ("--repeats",),
     "scale": (),
+    "anchors": ("--methods", "--seeds", "--in-process"),
 }
 
 
@@ -67,6 +71,47 @@ def bench_scale(names: list[str] | None, results: Path | None) -> None:
         raise InputError(f"--datasets {','.join(names)}: expected numbers of nodes")
     sizes = SIZES if names is None else tuple(int(name) for name in names)
     _print_lines(run_scale(sizes), results)
+
+
+def bench_anchors(
+    names: list[str] | None,
+    methods: list[str] | None,
+    seeds: list[int],
+    results: Path | None,
+    data: Path | None,
+    *,
+    in_process: bool,
+) -> None:
+    """Compare ours with the embeddings of other libraries."""
+    from dsgrl.bench.anchor_cells import AnchorCell, run_anchors
+    from dsgrl.bench.runner import Failure
+
+    failures: list[Failure] = []
+
+    def fail(failure: Failure) -> None:
+        failures.append(failure)
+        typer.echo(f"dsgrl: {failure.where}: {failure.reason}", err=True)
+
+    with Console(stderr=True).status("") as status:
+
+        def start(cell: AnchorCell, number: int, total: int) -> None:
+            what = f"{cell.dataset} {cell.method}, seed {cell.seed}"
+            status.update(f"{number} of {total}: {what}")
+
+        lines = run_anchors(
+            datasets=names,
+            methods=methods,
+            seeds=seeds,
+            results=results,
+            folder=data,
+            in_process=in_process,
+            on_start=start,
+            on_failure=fail,
+        )
+        for line in lines:
+            console.print(json.dumps(line))
+    if failures:
+        raise typer.Exit(1)
 
 
 def _print_lines(lines: Iterator[dict[str, Any]], results: Path | None) -> None:

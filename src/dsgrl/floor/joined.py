@@ -83,15 +83,16 @@ class Joined(nn.Module):
 
     def _side_by_side(self, graph: Graph, z: Tensor) -> list[Tensor]:
         """Return the rows of every type before they are projected."""
-        weight = self.weight * float(self.uses_learned)
         tables = zip(graph.split(self.floor(graph)), graph.split(z), strict=True)
         return [
-            torch.cat(
-                [
-                    kept,
-                    weight * unit_rows((rows - self.mean[n]) / self.deviation[n]),
-                ],
-                dim=1,
-            )
-            for n, (kept, rows) in enumerate(tables)
+            torch.cat([kept, self._scaled(rows, number)], dim=1)
+            for number, (kept, rows) in enumerate(tables)
         ]
+
+    def _scaled(self, rows: Tensor, number: int) -> Tensor:
+        """Return the learned part of one type: unit rows of the weight's length."""
+        if not self.uses_learned:
+            # Not multiplied by 0: a model that failed may have no finite numbers.
+            return torch.zeros_like(rows)
+        standard = (rows - self.mean[number]) / self.deviation[number]
+        return self.weight * unit_rows(standard)

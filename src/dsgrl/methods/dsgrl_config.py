@@ -64,8 +64,6 @@ WITH_FLOOR: dict[Level, dict[str, Any]] = {
     "graph": {"readout": "log_sum+max"},
     "hetero": {},
 }
-# The floor makes up for what a short training lacks.
-STOP_WITH_FLOOR = {"max_epochs": 150, "patience": 40, "check_every": 10}
 # What describes an encoder that is given by name only.
 OF_NAMED_ENCODERS = ("num_layers", "norm", "jump")
 
@@ -288,6 +286,9 @@ class DSGRLConfig(FitConfig):
             **views.asks(spec),
             **(WITH_FLOOR[spec.level] if self.floor else {}),
         }
+        if self.floor and spec.level == "node" and not spec.has_features:
+            # Columns of random walks are in proportion already.
+            standard["scaling"] = "none"
         if isinstance(self.encoder, nn.Module):
             standard = {k: v for k, v in standard.items() if k not in OF_NAMED_ENCODERS}
         return standard
@@ -301,8 +302,10 @@ class DSGRLConfig(FitConfig):
 
     def stop_rule(self, spec: Spec) -> StopByLinks:
         """Stop earlier with a floor: it makes up for what a short training lacks."""
-        is_short = self.floor and spec.level != "graph"
-        return StopByLinks(**STOP_WITH_FLOOR) if is_short else StopByLinks()
+        if not self.floor or spec.level == "graph":
+            return StopByLinks()
+        stop = StopByLinks(max_epochs=150, patience=40, check_every=10)
+        return stop.replace(tolerance=0.25) if spec.level == "node" else stop
 
     def _is_floor_enough(self, spec: Spec) -> bool:
         """Whether nothing is trained unless asked for: nodes without features."""
