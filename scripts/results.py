@@ -41,15 +41,13 @@ def answer(best: str) -> str:
     head, _, *rows = (line.strip("| ").split(" | ") for line in best.splitlines())
     sentences = []
     for recipe in ("tuned", "default"):
-        below = [
-            row[0]
-            for row in rows
-            if float(row[head.index(recipe) + 1].split()[0]) < float(row[1])
-        ]
+        column = head.index(recipe) + 1
+        run = [row for row in rows if len(row) > column and row[column].strip()]
+        below = [r[0] for r in run if float(r[column].split()[0]) < float(r[1])]
         exceptions = f", below it in {'; '.join(below)}" if below else ""
         sentences.append(
             f"* {recipe}: at or above the paper's best DSGRL in "
-            f"{len(rows) - len(below)} of {len(rows)} rows{exceptions}"
+            f"{len(run) - len(below)} of {len(run)} rows{exceptions}"
         )
     return "\n".join(sentences)
 

@@ -8,7 +8,6 @@ with the way that was chosen on all.
 
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -93,11 +92,15 @@ def leave_one_out(lines: Sequence[Line]) -> list[dict[str, Any]]:
     Args:
         lines: of one level and seed.
     """
-    table: dict[str, dict[Way, Line]] = defaultdict(dict)
+    table: dict[str, dict[Way, Line]] = {}
     for line in lines:
         if line["weight"]:
-            table[line["dataset"]][line["weight"], line["own"]] = line
+            ways = table.setdefault(line["dataset"], {})
+            ways[line["weight"], line["own"]] = line
     floor = {line["dataset"]: line for line in lines if not line["weight"]}
+    # A dataset that is being recorded waits until it is complete.
+    most = max(map(len, table.values()))
+    table = {name: ways for name, ways in table.items() if len(ways) == most}
     rows = []
     for name, scores in table.items():
         others = [found for other, found in table.items() if other != name]
@@ -113,6 +116,43 @@ def leave_one_out(lines: Sequence[Line]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def tables() -> dict[str, str]:
+    """Return the tables of the page, from the recorded lines."""
+    lines = [line for line in open_results(RESULTS) if line["seed"] == 0]
+    return {
+        level: _render([line for line in lines if line["level"] == level])
+        for level in ("node", "graph")
+    }
+
+
+def _render(lines: list[Line]) -> str:
+    if not lines:
+        return "Not recorded yet.\n"
+    head = ["dataset", "floor", "chosen by the others", "score", "chosen on all"]
+    body = [
+        [
+            row["dataset"],
+            f"{row['floor']:.1f}",
+            _name(row["way"]),
+            f"{row['left_out']:.1f}",
+            f"{row['all']:.1f}",
+            f"{row['default']:.1f}",
+        ]
+        for row in leave_one_out(lines)
+    ]
+    found = leave_one_out(lines)
+    means = [np.mean([row[k] for row in found]) for k in ("floor", "left_out", "all")]
+    default = np.mean([row["default"] for row in found])
+    floor, left_out, chosen = (f"{mean:.2f}" for mean in means)
+    body.append(["mean", floor, "", left_out, chosen, f"{default:.2f}"])
+    rows = [[*head, "default"], ["---"] * 6, *body]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _name(way: Way) -> str:
+    return f"weight {way[0]:g}" + (", own features weighed" if way[1] else "")
 
 
 def _best_way(tables: list[dict[Way, Line]]) -> Way:

@@ -10,7 +10,16 @@ import argparse
 import re
 from collections.abc import Callable
 
-from studies import PAGES, TEMPLATES, ablations, choosing, cures, differences, learning
+from studies import (
+    PAGES,
+    TEMPLATES,
+    ablations,
+    choosing,
+    cures,
+    differences,
+    joining,
+    learning,
+)
 
 Tables = Callable[[], dict[str, str]]
 TABLES: dict[str, Tables] = {
@@ -18,6 +27,7 @@ TABLES: dict[str, Tables] = {
     "CHOOSING.md": choosing.tables,
     "CURES.md": cures.tables,
     "DIFFERENCES.md": differences.tables,
+    "JOINING.md": joining.tables,
     "LEARNING.md": learning.tables,
 }
 

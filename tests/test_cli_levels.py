@@ -262,3 +262,22 @@ def test_messages__are_shown_once(run: Run) -> None:
     record = logging.makeLogRecord({"msg": "the graph has %d columns", "args": (3,)})
     other = logging.makeLogRecord({"msg": "the graph has %d columns", "args": (4,)})
     assert [once.filter(r) for r in (record, record, other)] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("level", "method"), [("node", "hops"), ("hetero", "hops"), ("graph", "histograms")]
+)
+def test_embed__without_training(run: Run, level: str, method: str) -> None:
+    ids = write_tables(level, 48, seed=0)
+    made = run(
+        f"embed edges.csv --nodes nodes.csv -o z.parquet --method {method} "
+        "--set out_channels=6 --model model"
+    )
+    assert (made.code, made.err) == (0, "")
+    assert "without training: wrote z.parquet and model/" in made.out
+    table, z = read("z.parquet")
+    check_rows(level, table, ids)
+    assert z.shape == (len(ids), 6)
+    again = run("transform edges.csv --nodes nodes.csv -o again.parquet --model model")
+    assert (again.code, again.err) == (0, "")
+    np.testing.assert_array_equal(read("again.parquet")[1], z)

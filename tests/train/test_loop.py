@@ -212,3 +212,33 @@ def test_seeded__repeats_and_leaves_the_global_state_alone() -> None:
     with seeded(2):
         assert not torch.equal(torch.rand(5), one)
     assert torch.equal(torch.rand(3), expected)
+
+
+class Floored(Drifting):
+    """Has something to fall back on."""
+
+    @property
+    def has_fallback(self) -> bool:
+        return True
+
+
+def test_train__a_collapsed_embedding_is_left_out_where_there_is_a_fallback(
+    community_graph: Data, caplog: pytest.LogCaptureFixture
+) -> None:
+    constant, nothing = torch.ones(60, 3), torch.zeros(60, 3)
+    graph = as_graph(community_graph)
+    for kind, kept in ((Drifting, 12), (Floored, 0)):
+        assert train(kind(constant, nothing), graph, config(epochs=12))[1] == kept
+    assert "not worth it (the embedding has collapsed)" in caplog.text
+
+
+def test_train_auto__with_a_fallback_links_must_be_predicted_at_all(
+    community_graph: Data, caplog: pytest.LogCaptureFixture
+) -> None:
+    chosen = config(lr=0.5, patience=20, max_epochs=40, holdout=0.3)
+    noise = Floored(torch.randn(60, 3), torch.zeros(60, 3))
+    assert train(noise, as_graph(community_graph), chosen)[1] == 0
+    assert "no better than by chance" in caplog.text
+    good = drifting(community_graph, towards=True)
+    learned = Floored(good.start, good.away)
+    assert train(learned, as_graph(community_graph), chosen)[1] > 0

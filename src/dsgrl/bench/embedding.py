@@ -26,7 +26,7 @@ def make_model(
     """Make an estimator of a registered method with checked parameters.
 
     Args:
-        method: a trained system, a key of `SYSTEMS`.
+        method: a form of a method, a key of `SYSTEMS`; not an untrained one.
         data: the data to embed.
         dim: width of the embedding.
         recipe: a recipe file, or the name of a recipe.
@@ -37,8 +37,12 @@ def make_model(
     Raises:
         InputError: if a name is unknown or a value is invalid.
     """
-    trained = [name for name, system in SYSTEMS.items() if system.is_trained]
-    system = SYSTEMS[known_name(method, trained, "method")]
+    usable = [
+        name
+        for name, system in SYSTEMS.items()
+        if system.is_trained or system.is_training_free
+    ]
+    system = SYSTEMS[known_name(method, usable, "method")]
     if system.needs_labels:
         raise InputError(
             f"--method {method}: learns from labels and cannot embed without them, use "

@@ -177,7 +177,9 @@ def embed(
         made = estimator.views(loaded)
         write_views(views, [tabulate_view(loaded, view) for view in made])
     saved = "".join(f" and {folder}/" for folder in (model, views) if folder)
-    console.print(f"{written}, kept epoch {estimator.epoch_}: wrote {out}{saved}")
+    is_floor = estimator.method_.has_fallback and not estimator.epoch_
+    how = "without training" if is_floor else f"kept epoch {estimator.epoch_}"
+    console.print(f"{written}, {how}: wrote {out}{saved}")
 
 
 def _read_epochs(text: str | None) -> int | str | None:

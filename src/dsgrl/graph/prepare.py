@@ -124,7 +124,7 @@ class Preparation:
         is_structural = self.level == "node" and made[0]
         if is_structural and graph.num_nodes != self.num_nodes:
             logger.warning(
-                "the features are structural and this is another graph: its spectral "
+                "the features are structural and this is another graph: its walk "
                 "coordinates need not agree with those of training"
             )
         tables = tuple(

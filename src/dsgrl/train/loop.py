@@ -91,17 +91,24 @@ class Training:
                 report(row)
         self.method.eval()
         kept = self.epochs if self.watch is None else self.watch.restore()
-        return 0 if self._is_useless(kept) else kept
+        return kept if self._was_worth_it(kept) else 0
 
-    def _is_useless(self, kept: int) -> bool:
-        """Whether the method falls back on what it has without training."""
+    def _was_worth_it(self, kept: int) -> bool:
+        """Whether the kept epoch is used; if not, a method falls back on its floor."""
+        if not self.method.has_fallback or not self.epoch:
+            return True
         rows = [row for row in self.history if row["epoch"] == kept and "loss" in row]
-        if not self.method.has_fallback or not rows or not is_collapsed(rows[0]):
-            return False
-        logger.warning(
-            "the embedding has collapsed: only the training-free part is returned"
-        )
-        return True
+        reason = ""
+        if not rows:
+            reason = "held-out links are predicted no better than by chance"
+        elif is_collapsed(rows[0]):
+            reason = "the embedding has collapsed"
+        if reason:
+            logger.warning(
+                "training was not worth it (%s): returning the training-free embedding",
+                reason,
+            )
+        return not reason
 
     def run_epoch(self) -> dict[str, float]:
         """Train for one epoch and return its row of the history."""
