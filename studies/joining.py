@@ -128,7 +128,7 @@ def tables() -> dict[str, str]:
 
 
 def _render(lines: list[Line]) -> str:
-    if not lines:
+    if len({line["dataset"] for line in lines}) < 2:
         return "Not recorded yet.\n"
     head = ["dataset", "floor", "chosen by the others", "score", "chosen on all"]
     body = [

@@ -241,7 +241,8 @@ def test_lines__a_bench_resumes_on_every_line_of_the_last_flat_version() -> None
     """
     matching = Counter[tuple[str, bool]]()
     for line in recorded_lines():
-        if line["recipe"] == "default" and line["suite"] in SUITES:
+        is_flat_line = is_flat(SYSTEMS[line["method"]].method, line["config"])
+        if line["recipe"] == "default" and line["suite"] in SUITES and is_flat_line:
             request = make_request(
                 line["suite"],
                 [line["dataset"]],

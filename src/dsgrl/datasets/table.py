@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from dsgrl.datasets.builtin import load_debian, load_debian_hetero, load_digits_graphs
+from dsgrl.datasets.failures import describe_failure, remedy, remove_empty
 from dsgrl.graph.flat import FlatGraphs
 from dsgrl.io.tu import has_raw_files, read_tu
 from dsgrl.parameters import did_you_mean
@@ -103,15 +104,15 @@ def load_dataset(name: str, folder: Path | None = None) -> Any:
         raise
     # Each library raises other errors when reading or downloading fails.
     except Exception as error:
-        _remove_empty(made)
+        remove_empty(made)
         raise InputError(
-            f"dataset '{key}' {_describe_failure(row, place, error)}"
+            f"dataset '{key}' {describe_failure(row, place, error)}"
         ) from error
     found = _count(row, data)
     if found != row.counts:
         raise InputError(
             f"dataset '{key}' has (graphs, nodes, edges, columns, classes) {found}, "
-            f"expected {row.counts}: {_remedy(row, place)}"
+            f"expected {row.counts}: {remedy(row, place)}"
         )
     return data
 
@@ -130,35 +131,6 @@ def known_dataset(name: str) -> str:
 def suggest(name: str) -> str:
     """Name the dataset that is nearest to an unknown name, and where all are listed."""
     return f": {did_you_mean(name.lower(), DATASETS)}'dsgrl list' shows all"
-
-
-def _describe_failure(row: Dataset, place: Path, error: Exception) -> str:
-    """Describe why a dataset could not be loaded, its folder and what to do."""
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    if row.built_in or any(path.is_file() for path in place.rglob("*")):
-        return f"cannot be read ({reason}): {_remedy(row, place)}"
-    return (
-        f"is not in {place} and could not be downloaded ({reason}): set DSGRL_DATA or "
-        f"--data to the folder that has {row.place}, or get it by "
-        f"torch_geometric.datasets.{row.source} where there is a network"
-    )
-
-
-def _remedy(row: Dataset, place: Path) -> str:
-    if row.built_in:
-        return "install dsgrl again"
-    return (
-        f"remove {place} and load it again, or set DSGRL_DATA or --data to the folder "
-        f"that has a complete {row.place}"
-    )
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    """Remove the folders a failed download has left behind, innermost first."""
-    for folder in folders:
-        for path in (*sorted(folder.rglob("*"), reverse=True), folder):
-            with contextlib.suppress(OSError):
-                path.rmdir()
 
 
 def _count(row: Dataset, data: Any) -> tuple[int, int, int, int, int]:
