@@ -165,7 +165,8 @@ class DSGRL(GraphEmbedder, DSGRLConfig):
 
     One shared encoder embeds two views of the graph. The views are learned (features,
     edges or both) or given. Training makes their embeddings similar and prevents
-    collapse.
+    collapse. What is learned is joined with what the data says without training
+    (`floor`).
     """
 
     method_name: ClassVar[str] = "dsgrl"

@@ -70,7 +70,7 @@ class FitConfig(Component):
 
     epochs: int | Literal["auto"] | StopByLinks = parameter(
         EPOCHS_RULE,
-        'a number (0: the untrained model); or "auto": 5 for many graphs, else '
+        'a number (0: no training); or "auto": 5 for many graphs, else '
         "`StopByLinks()`, the epoch that held-out links choose",
         default=AUTO,
         search={"graph": (3, 20, "log")},
