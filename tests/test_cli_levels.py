@@ -241,7 +241,7 @@ def test_embed_and_transform__real_data(run: Run, level: str, augment: str) -> N
     )
     assert made.code == 0, made.err
     table, z = read("z.parquet")
-    assert z.shape == (sum(rows.values()), 96 if level == "graph" else 32)
+    assert z.shape == (sum(rows.values()), 32)
     assert np.isfinite(z).all()
     kinds = table["type"].to_pylist() if level == "hetero" else [None] * len(z)
     assert {kind: kinds.count(kind) for kind in rows} == rows

@@ -155,8 +155,8 @@ def test_new_method__is_benchmarked_with_its_controls(
         *("--set", "epochs=1", "--in-process", "--results", str(results)),
     )
     lines = [json.loads(text) for text in results.read_text().splitlines()]
-    assert [line["method"] for line in lines] == ["toy", "random-toy", "raw"]
-    assert [line["epochs"] for line in lines] == [1, 0, None]
+    assert [line["method"] for line in lines] == ["toy", "random-toy", "hops", "raw"]
+    assert [line["epochs"] for line in lines] == [1, 0, 0, None]
 
 
 @pytest.mark.slow
