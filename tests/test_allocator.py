@@ -50,5 +50,6 @@ def test_retain_heap__does_nothing_without_glibc(
     assert not retain_heap()
 
 
+@pytest.mark.slow
 def test_fit__of_a_library_user_leaves_the_process_alone() -> None:
     subprocess.run([sys.executable, "-c", FITS], check=True)

@@ -51,6 +51,7 @@ def write_tables(folder: Path, prefix: str, first: int) -> None:
     (folder / f"{prefix}edges.csv").write_text("source,target\n" + "\n".join(edges))
 
 
+@pytest.mark.slow
 def test_readme__command_lines_run(tmp_path: Path) -> None:
     write_tables(tmp_path, "", 0)
     write_tables(tmp_path, "new_", 100)

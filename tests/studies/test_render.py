@@ -15,6 +15,7 @@ def test_pages__every_page_is_computed() -> None:
     assert {path.name for path in PAGES.glob("*.md")} == TABLES.keys()
 
 
+@pytest.mark.slow
 def test_pictures__are_those_of_the_recorded_lines() -> None:
     for name, picture in learning.pictures().items():
         assert (PAGES / "pictures" / name).read_text() == picture
