@@ -35,6 +35,7 @@ with mock.patch("ctypes.CDLL", side_effect=AssertionError):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(allocator._glibc() is None, reason="only where there is glibc")
 def test_retain_heap__memory_is_not_asked_for_again() -> None:
     command = [sys.executable, "-c", COUNT_NEW_PAGES]

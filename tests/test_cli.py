@@ -197,6 +197,7 @@ def test_list__names_every_dataset(run: Run) -> None:
     assert "some/folder" in result.out
 
 
+@pytest.mark.slow
 def test_embed__as_a_process_then_transform(run: Run, here: Path) -> None:
     made = run_process(f"{EMBED} -o a.parquet --model new")
     assert (made.code, made.err) == (0, "")
@@ -226,6 +227,7 @@ def test_embed__no_edges_is_a_warning(here: Path) -> None:
     assert np.isfinite(z).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_embed__full_disk_keeps_the_old_file(here: Path) -> None:
     write(here / "z.parquet", "an older result")

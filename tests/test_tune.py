@@ -243,6 +243,7 @@ def test_resample__same_rows_same_shares_other_hands(
     assert len({tuple(split.test) for split in splits}) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("train", "val"), [(0.4, 0.1), (0.1, 0.4)])
 def test_validation_score__praises_no_embedding_that_knows_nothing(
     train: float, val: float, monkeypatch: pytest.MonkeyPatch
@@ -258,6 +259,7 @@ def test_validation_score__praises_no_embedding_that_knows_nothing(
     assert np.mean(scores) < 52
 
 
+@pytest.mark.slow
 def test_validation_score__is_varies_less_than_that_of_one_split() -> None:
     y = np.repeat(np.arange(2), 100)
 
@@ -397,6 +399,7 @@ def test_tune__without_labels_needs_links_to_judge_by(
         label_free_score(embed(toy, "dsgrl-feature", {"epochs": 1}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without_labels", [False, True])
 def test_tune__a_baseline_as_ours(
     tmp_path: Path, toy: Data, without_labels: bool
@@ -457,6 +460,7 @@ def test_study__of_something_else_is_refused(
     assert run(tmp_path, seed=1, study="second").study == "second"
 
 
+@pytest.mark.slow
 def test_storage__any_url_of_optuna(
     tmp_path: Path, toy: Data, fits: list[FakeFit]
 ) -> None:

@@ -205,6 +205,7 @@ def recorded_lines() -> Iterator[dict[str, Any]]:
                 yield line
 
 
+@pytest.mark.slow
 def test_lines__every_recorded_one_means_what_it_meant() -> None:
     counted: Counter[tuple[str, int]] = Counter()
     for line in recorded_lines():
@@ -233,6 +234,7 @@ def is_last_version(line: dict[str, Any]) -> bool:
     return line["config"].keys() | {"tolerance"} == last.keys()
 
 
+@pytest.mark.slow
 def test_lines__a_bench_resumes_on_every_line_of_the_last_flat_version() -> None:
     """All of them match; others lack keys.
 

@@ -116,6 +116,7 @@ def test_new_method__touches_two_files(copied: Path) -> None:
     assert changed == {"methods/toy.py", "methods/registry.py"}
 
 
+@pytest.mark.slow
 def test_new_method__is_listed(copied: Path, tmp_path: Path) -> None:
     listed = call(copied, tmp_path, "dsgrl", "list")
     assert "toy" in listed

@@ -103,6 +103,7 @@ def test_evaluate__given_splits_score_as_drawn_ones(blobs: Any) -> None:
     assert (unnamed.protocol, unnamed.scores) == ("given", named.scores)
 
 
+@pytest.mark.slow
 def test_evaluate__two_runs_give_identical_lines(blobs: Any) -> None:
     """In processes of their own, to the last digit."""
     code = """

@@ -237,6 +237,7 @@ def quick(found: Gap) -> list[Variant]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("toys")
 @pytest.mark.parametrize(
     ("dataset", "method"),
