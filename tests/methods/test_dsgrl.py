@@ -261,3 +261,25 @@ def test_last_bias__only_where_the_objective_sees_a_shift(
     # Batch norms take the place of the biases before them.
     assert "encoder.layers.0.bias" not in names
     assert "encoder.norms.0.bias" in names
+
+
+@pytest.mark.parametrize(
+    ("level", "changes", "hidden"),
+    [
+        ("graph", {}, 4),
+        ("graph", {"floor": False}, None),
+        ("graph", {"jump": "sum"}, None),
+        ("graph", {"hidden_channels": 8}, 8),
+        ("node", {}, None),
+    ],
+)
+def test_config__graphs_with_a_floor_have_narrow_hidden_layers(
+    level: Any, changes: dict[str, Any], hidden: int | None
+) -> None:
+    spec = Spec(level=level, in_channels=(3,), num_nodes=9, largest=9)
+    config: Any = METHODS["dsgrl"].Config(out_channels=8, **changes).resolved(spec)
+    assert config.hidden_channels == hidden
+    width = hidden or 8
+    method: Any = METHODS["dsgrl"].build(config, spec)
+    expected = 2 * width + 8 if config.jump == "cat" else 8
+    assert method.encoder.out_channels == expected

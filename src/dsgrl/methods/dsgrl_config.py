@@ -161,7 +161,8 @@ class DSGRLConfig(FitConfig):
     )
     hidden_channels: int | None = parameter(
         none_or(COUNT),
-        "width between the encoder's layers; None: `out_channels`",
+        "width between the encoder's layers; None: `out_channels`, or half of it for "
+        "graphs with `floor` whose layers are all returned",
         default=None,
     )
     num_layers: int | Literal["auto"] = parameter(
@@ -297,8 +298,16 @@ class DSGRLConfig(FitConfig):
         """Return a copy with every "auto" replaced, those of the views as well."""
         config = super().resolved(spec)
         assert isinstance(config.views, Views)
-        epochs = 0 if self._is_floor_enough(spec) else config.epochs
-        return config.replace(epochs=epochs, views=config.views.resolved(spec))
+        hidden = config.hidden_channels
+        is_narrow = config.floor and spec.level == "graph" and config.jump == "cat"
+        if hidden is None and is_narrow:
+            # All layers are pooled: beside the floor, narrower ones say as much.
+            hidden = max(1, config.out_channels // 2)
+        return config.replace(
+            epochs=0 if self._is_floor_enough(spec) else config.epochs,
+            hidden_channels=hidden,
+            views=config.views.resolved(spec),
+        )
 
     def stop_rule(self, spec: Spec) -> StopByLinks:
         """Stop earlier with a floor: it makes up for what a short training lacks."""
