@@ -2,6 +2,7 @@ import logging
 import math
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -9,7 +10,8 @@ from torch_geometric.data import Data
 
 from dsgrl.graph import Graph, as_graph
 from dsgrl.methods import FitConfig, Method, StopByLinks
-from dsgrl.train import seeded, train
+from dsgrl.methods.dsgrl_config import DSGRLConfig
+from dsgrl.train import fit, seeded, train
 from dsgrl.train.diagnostics import is_collapsed, measure_health
 from dsgrl.typing import DivergenceError, LossTerms
 from samples import make_spec
@@ -242,3 +244,31 @@ def test_train_auto__with_a_fallback_links_must_be_predicted_at_all(
     good = drifting(community_graph, towards=True)
     learned = Floored(good.start, good.away)
     assert train(learned, as_graph(community_graph), chosen)[1] > 0
+
+
+def test_compare_with_floor__shows_what_training_adds_and_changes_nothing(
+    community_graph: Data,
+) -> None:
+    stop = StopByLinks(max_epochs=6, check_every=2)
+    quiet, shown = (
+        fit("dsgrl", community_graph, DSGRLConfig(epochs=stop, verbose=verbose))
+        for verbose in (False, True)
+    )
+    assert "floor_auc" not in quiet.history[0]
+    # Neighbours have similar features, so the floor finds hidden links.
+    assert 0.6 < shown.history[0].pop("floor_auc") <= 1.0
+    assert shown.history == quiet.history
+    z = [fitted.embed(community_graph) for fitted in (quiet, shown)]
+    np.testing.assert_array_equal(*z)
+
+
+def test_compare_with_floor__is_left_out_where_there_is_none(
+    community_graph: Data,
+) -> None:
+    stop = StopByLinks(max_epochs=2, check_every=2)
+    for changes in ({"epochs": stop, "floor": False}, {"epochs": 2}):
+        config = DSGRLConfig(verbose=True, **changes)
+        assert all(
+            "floor_auc" not in row
+            for row in fit("dsgrl", community_graph, config).history
+        )

@@ -177,9 +177,24 @@ def embed(
         made = estimator.views(loaded)
         write_views(views, [tabulate_view(loaded, view) for view in made])
     saved = "".join(f" and {folder}/" for folder in (model, views) if folder)
-    is_floor = estimator.method_.has_fallback and not estimator.epoch_
-    how = "without training" if is_floor else f"kept epoch {estimator.epoch_}"
-    console.print(f"{written}, {how}: wrote {out}{saved}")
+    console.print(f"{written}, {_describe_training(estimator)}: wrote {out}{saved}")
+
+
+def _describe_training(estimator: Any) -> str:
+    """Say which epoch was kept and what it adds to what needs no training."""
+    if estimator.method_.has_fallback and not estimator.epoch_:
+        return "without training"
+    how = f"kept epoch {estimator.epoch_}"
+    scores: dict[str, float] = {}
+    for row in estimator.history_:
+        if row["epoch"] in (0, estimator.epoch_):
+            scores |= row
+    if "floor_auc" not in scores:
+        return how
+    return (
+        f"{how} (AUC of held-out links: {scores['floor_auc']:.3f} without training, "
+        f"{scores['link_auc']:.3f} learned)"
+    )
 
 
 def _read_epochs(text: str | None) -> int | str | None:

@@ -154,6 +154,13 @@ class Method(nn.Module):
         """Return what early stopping scores: the embedding."""
         return self.embed(graph)
 
+    def describe_untrained(self, graph: Graph) -> Tensor | None:
+        """Return what the data says without training [N, D], to compare with.
+
+        None if the embedding has no such part.
+        """
+        return None
+
     @property
     def has_fallback(self) -> bool:
         """Whether the embedding leaves out training that was not worth it.

@@ -1,5 +1,8 @@
 """Methods whose embedding keeps what the data says and adds what was learned."""
 
+import copy
+
+import torch
 from torch import Tensor
 
 from dsgrl.floor import Joined
@@ -35,6 +38,16 @@ class FlooredMethod(Method):
         if self.joined is not None:
             parts = ((part, self.learned(part)) for part in graph_parts(graph))
             self.joined.fit(graph, parts, uses_learned=epoch > 0)
+
+    @torch.no_grad()
+    def describe_untrained(self, graph: Graph) -> Tensor | None:
+        """Return the rows of a floor that is fitted to this graph only."""
+        if self.joined is None:
+            return None
+        floor = copy.deepcopy(self.joined.floor)
+        floor.fit(graph)
+        rows: Tensor = floor(graph)
+        return rows
 
     @property
     def has_fallback(self) -> bool:

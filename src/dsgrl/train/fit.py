@@ -162,7 +162,10 @@ def fit_graph(
     """
     with begin(name, data, config, labels=labels, change=change) as begun:
         training = begun.training
-        with progress_bar(training.epochs, shown=begun.given.verbose) as show:
+        if begun.given.verbose:
+            training.compare_with_floor()
+        first = training.history[0] if training.history else {}
+        with progress_bar(training.epochs, first, shown=begun.given.verbose) as show:
             epoch = training.run(_both(report, show))
         return begun.finish(epoch)
 

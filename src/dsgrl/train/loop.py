@@ -70,6 +70,18 @@ class Training:
         if self.watch is not None:
             self.history.append({"epoch": 0.0, **self.watch.measure()})
 
+    def compare_with_floor(self) -> None:
+        """Add the AUC of what needs no training to the row of epoch 0.
+
+        It is for a person to see what training adds; nothing depends on it.
+        """
+        if self.watch is None:
+            return
+        rows = self.method.describe_untrained(self.graph)
+        if rows is not None:
+            score = self.watch.links.score(self.graph.split(rows))
+            self.history[0]["floor_auc"] = score
+
     @property
     def is_done(self) -> bool:
         """Whether the last epoch has been trained."""

@@ -1,6 +1,6 @@
 """A progress bar with the loss terms; silent when not on a terminal."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -15,15 +15,22 @@ SHOWN = {
     "orthogonality": "orth",
     "decorrelation": "decorr",
     "link_auc": "links",
+    "floor_auc": "floor",
     "effective_rank": "rank",
 }
 
 
 @contextmanager
 def progress_bar(
-    total: int, *, shown: bool
+    total: int, first: Mapping[str, float], *, shown: bool
 ) -> Iterator[Callable[[dict[str, float]], None] | None]:
-    """Yield a function to call with every epoch's row, or None if nothing is shown."""
+    """Yield a function to call with every epoch's row, or None if nothing is shown.
+
+    Args:
+        total: the largest number of epochs.
+        first: the row of epoch 0; its values are shown until an epoch has others.
+        shown: whether a bar is wanted.
+    """
     console = Console(stderr=True)
     if not shown or not console.is_terminal:
         yield None
@@ -35,7 +42,7 @@ def progress_bar(
     )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=total)
-        last: dict[str, float] = {}
+        last = dict(first)
 
         def report(row: dict[str, float]) -> None:
             last.update(row)
