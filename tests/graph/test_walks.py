@@ -102,11 +102,11 @@ def test_matrix__is_the_log_of_how_much_more_often_than_by_chance(
 def test_walk_factors__are_those_of_the_svd() -> None:
     edges = random_edges()
     left, values, _ = np.linalg.svd(surprise(edges).toarray().astype(np.float64))
-    wanted = left[:, :6] * np.sqrt(values[:6])
+    wanted = left[:, :6] * values[:6]
     found = walk_factors(edges, 6).astype(np.float64)
     assert found.shape == (40, 6)
-    np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=0.05)
-    np.testing.assert_allclose((found**2).sum(axis=0), values[:6], rtol=0.01)
+    np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=0.5)
+    np.testing.assert_allclose((found**2).sum(axis=0), values[:6] ** 2, rtol=0.01)
 
 
 def test_walk_factors__take_more_walks_and_steps_on_demand() -> None:

@@ -46,8 +46,9 @@ def walk_factors(
         walks_per_node: walks from every node.
 
     Returns:
-        The leading left singular vectors times the roots of their singular values
-        [N, columns]; nodes without edges are zeros. Always the same for the same edges.
+        The leading left singular vectors times their singular values [N, columns], so
+        that inner products are those of the rows of M. Nodes without edges are zeros.
+        Always the same for the same edges.
     """
     graph = _undirected(edges)
     if columns == 0 or graph.nnz == 0:
@@ -56,7 +57,7 @@ def walk_factors(
     left, values, _ = randomized_svd(
         matrix, columns, n_iter=POWER_ITERATIONS, random_state=0
     )
-    factors: FloatArray = (left * np.sqrt(values)).astype(np.float32)
+    factors: FloatArray = (left * values).astype(np.float32)
     factors[np.diff(graph.indptr) == 0] = 0.0
     return factors
 
