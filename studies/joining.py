@@ -8,7 +8,7 @@ with the way that was chosen on all.
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,14 +104,14 @@ def leave_one_out(lines: Sequence[Line]) -> list[dict[str, Any]]:
     rows = []
     for name, scores in table.items():
         others = [found for other, found in table.items() if other != name]
-        chosen = _best_way(others)
+        chosen = best_choice(others)
         rows.append(
             {
                 "dataset": name,
                 "floor": floor[name]["mean"],
                 "way": chosen,
                 "left_out": scores[chosen]["mean"],
-                "all": scores[_best_way(list(table.values()))]["mean"],
+                "all": scores[best_choice(list(table.values()))]["mean"],
                 "default": scores[CHOSEN[scores[chosen]["level"]]]["mean"],
             }
         )
@@ -155,9 +155,13 @@ def _name(way: Way) -> str:
     return f"weight {way[0]:g}" + (", own features weighed" if way[1] else "")
 
 
-def _best_way(tables: list[dict[Way, Line]]) -> Way:
-    ways = list(tables[0])
-    return max(ways, key=lambda way: np.mean([t[way]["val_mean"] for t in tables]))
+def best_choice(tables: Sequence[Mapping[Any, Line]]) -> Any:
+    """Return the choice with the best mean score on validation rows.
+
+    Args:
+        tables: the lines of each dataset by choice.
+    """
+    return max(tables[0], key=lambda way: np.mean([t[way]["val_mean"] for t in tables]))
 
 
 if __name__ == "__main__":

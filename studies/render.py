@@ -17,8 +17,10 @@ from studies import (
     choosing,
     cures,
     differences,
+    fit_time,
     joining,
     learning,
+    which_views,
 )
 
 Tables = Callable[[], dict[str, str]]
@@ -27,8 +29,9 @@ TABLES: dict[str, Tables] = {
     "CHOOSING.md": choosing.tables,
     "CURES.md": cures.tables,
     "DIFFERENCES.md": differences.tables,
-    "JOINING.md": joining.tables,
+    "JOINING.md": lambda: {**joining.tables(), "time": fit_time.table()},
     "LEARNING.md": learning.tables,
+    "VIEWS.md": which_views.tables,
 }
 
 
