@@ -1,5 +1,6 @@
 """Seconds of the default now and before."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,10 @@ def test_table__sums_all_datasets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = tmp_path / "times.jsonl"
-    results.write_text(
-        '{"suite": "fit_time", "dataset": "a", "before_cpu_s": 10.0, "now_cpu_s": 4.0}\n'
-        '{"suite": "fit_time", "dataset": "b", "before_cpu_s": 30.0, "now_cpu_s": 6.0}\n'
-    )
+    lines = [
+        {"suite": "fit_time", "dataset": name, "before_cpu_s": before, "now_cpu_s": now}
+        for name, before, now in (("a", 10.0, 4.0), ("b", 30.0, 6.0))
+    ]
+    results.write_text("".join(json.dumps(line) + "\n" for line in lines))
     monkeypatch.setattr(fit_time, "RESULTS", results)
     assert "| all | 40.0 | 10.0 | 0.25 |" in fit_time.table()
