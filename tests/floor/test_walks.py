@@ -4,9 +4,11 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from dsgrl.estimator import embedder
 from dsgrl.floor import WalksFloor
 from dsgrl.graph import Graph, as_graph
 from dsgrl.graph.structural import DEGREE_COLUMNS
+from dsgrl.methods.dsgrl import DSGRLMethod
 
 
 def cliques(size: int, isolated: int = 0) -> Data:
@@ -79,3 +81,18 @@ def test_forward__isolated_nodes_are_finite() -> None:
         rows[12:], torch.zeros_like(rows[12:]), rtol=0, atol=1e-6
     )
     assert (rows[:12].norm(dim=1) > 0.1).all()
+
+
+def test_default__of_edges_only_is_what_walks_gives(
+    community_graph: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edges = Data(edge_index=community_graph.edge_index, num_nodes=60)
+
+    def run(*_: object) -> None:
+        raise AssertionError("an encoder that learns nothing need not run")
+
+    monkeypatch.setattr(DSGRLMethod, "learned", run)
+    default, walks = (
+        embedder(name)().fit_transform(edges) for name in ("dsgrl", "walks")
+    )
+    np.testing.assert_array_equal(default, walks)

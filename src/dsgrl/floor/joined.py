@@ -43,7 +43,7 @@ class Joined(nn.Module):
         weight: float = 1.0,
     ) -> None:
         super().__init__()
-        self.floor, self.weight = floor, weight
+        self.floor, self.channels, self.weight = floor, channels, weight
         self.projections = nn.ModuleList(
             Projection(floor.out_channels + channels, out_channels)
             for _ in range(num_types)

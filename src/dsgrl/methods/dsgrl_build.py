@@ -74,7 +74,8 @@ def _build_joined(config: Any, encoder: nn.Module, spec: Spec) -> Joined | None:
         width *= len(kinds_of(config.readout))
     return Joined(
         build_floor(spec, weighs_own=True),
-        views * width,
+        # Without training there is nothing to put beside the floor.
+        0 if config.epochs == 0 else views * width,
         views * config.out_channels,
         spec.num_types,
         weight=LEARNED_WEIGHT[spec.level],

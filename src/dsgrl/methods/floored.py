@@ -30,14 +30,20 @@ class FlooredMethod(Method):
 
     def embed(self, graph: Graph) -> Tensor:
         """Return what was learned, joined with the floor if there is one."""
-        z = self.learned(graph)
+        z = self._beside_floor(graph)
         return z if self.joined is None else self.joined(graph, z)
 
     def finish(self, graph: Graph, epoch: int) -> None:
         """Fit the floor and how it is joined."""
         if self.joined is not None:
-            parts = ((part, self.learned(part)) for part in graph_parts(graph))
+            parts = ((part, self._beside_floor(part)) for part in graph_parts(graph))
             self.joined.fit(graph, parts, uses_learned=epoch > 0)
+
+    def _beside_floor(self, graph: Graph) -> Tensor:
+        """Return what was learned; no columns if nothing is to be learned."""
+        if self.joined is None or self.joined.channels:
+            return self.learned(graph)
+        return torch.empty(graph.num_rows, 0, device=graph.adjacency.device)
 
     @torch.no_grad()
     def describe_untrained(self, graph: Graph) -> Tensor | None:

@@ -10,9 +10,6 @@
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-import torch
-from torch import Tensor
-
 from dsgrl.floor import Floor, Joined, WalksFloor, build_floor
 from dsgrl.graph import Graph, Spec
 from dsgrl.graph.structural import (
@@ -59,10 +56,6 @@ class TrainingFree(FlooredMethod):
     def build(cls, config: Any, spec: Spec) -> Self:
         """Build the floor that fits the data."""
         return cls(build_floor(spec), config.out_channels, spec.num_types)
-
-    def learned(self, graph: Graph) -> Tensor:
-        """Return rows without columns."""
-        return torch.empty(graph.num_rows, 0, device=graph.adjacency.device)
 
 
 class HopsMethod(TrainingFree):
