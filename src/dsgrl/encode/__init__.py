@@ -2,14 +2,14 @@
 
 `dense` has the fast row-wise steps, `layers` the three kinds of message passing,
 `relational` one of them per relation, `encoder` their stack, `readout` the step from
-nodes to graphs. All of them take several views side by side [N, V, C]. `pooled` is the
-encoder of whole graphs that several baselines share.
+nodes to graphs. All of them take several views side by side [N, V, C]. `pooled` has
+the encoders of whole graphs that several baselines share.
 """
 
 from dsgrl.encode.dense import activate, drop, linear
 from dsgrl.encode.encoder import Encoder, PyGEncoder
 from dsgrl.encode.layers import GCNLayer, GINLayer, GraphLayer, SAGELayer
-from dsgrl.encode.pooled import PooledEncoder
+from dsgrl.encode.pooled import PooledEncoder, SummedEncoder
 from dsgrl.encode.readout import Readout, merge_views, smooth
 from dsgrl.encode.relational import RelationalLayer
 
@@ -23,6 +23,7 @@ __all__ = [
     "Readout",
     "RelationalLayer",
     "SAGELayer",
+    "SummedEncoder",
     "activate",
     "drop",
     "linear",

@@ -1,17 +1,19 @@
-r"""The encoder of whole graphs that InfoGraph, GraphCL, JOAO and SimGRACE share.
+r"""Encoders of whole graphs that baselines share; both have GIN layers and sums.
+
+`SummedEncoder` is that of AD-GCL: a graph is the sum of the last layer's results.
+`PooledEncoder` is that of InfoGraph, GraphCL, JOAO and SimGRACE:
 
 .. math:: H_l = BN(relu(GIN(A, H_{l-1}))), \quad
           z = [\textstyle\sum_i h_{1,i} \,|\, \dots \,|\, \sum_i h_{L,i}]
 
-It differs from `Encoder` in the order of ReLU and batch norm, and in that the last
-layer has both: the sums over a graph are then of columns with mean 0, and are not all
-its size.
+In both the last layer has a batch norm, too: columns have mean 0 before the sums, which
+would else mostly tell the size of a graph.
 """
 
 import torch
 from torch import Tensor, nn
 
-from dsgrl.encode.encoder import normalize_rows
+from dsgrl.encode.encoder import Encoder, normalize_rows
 from dsgrl.encode.layers import GINLayer
 from dsgrl.encode.readout import Readout
 from dsgrl.graph import Graph
@@ -59,3 +61,39 @@ class PooledEncoder(nn.Module):
             h = normalize_rows(norm, layer.activated(graph.adjacency, h, 0.0))
             results.append(h)
         return torch.cat(results, dim=1)
+
+
+class SummedEncoder(nn.Module):
+    """GIN layers with batch norms; a graph is the sum over its nodes.
+
+    Args:
+        in_channels: width of the input.
+        out_channels: width D.
+        num_layers: number of layers.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, *, num_layers: int = 3
+    ) -> None:
+        super().__init__()
+        self.gin = Encoder(
+            in_channels,
+            out_channels,
+            out_channels,
+            num_layers=num_layers,
+            layer="gin",
+            norm="batch",
+            last_bias=False,
+        )
+        self.norm = nn.BatchNorm1d(out_channels)
+        self.readout = Readout("sum")
+        self.out_channels = out_channels
+
+    def embed_nodes(self, graph: Graph) -> Tensor:
+        """Embed every node [N, D]."""
+        return normalize_rows(self.norm, self.gin(graph.adjacency, graph.x))
+
+    def forward(self, graph: Graph) -> Tensor:
+        """Embed every graph [B, D]."""
+        z: Tensor = self.readout(self.embed_nodes(graph), graph.ptr)
+        return z

@@ -1,9 +1,13 @@
 """The list of all methods; command line, bench, tuning and tests derive from it."""
 
+from dsgrl.methods.ad_gcl import ADGCLMethod
 from dsgrl.methods.base import Method
 from dsgrl.methods.cca_ssg import CCASSGMethod
 from dsgrl.methods.dgi import DGIMethod
 from dsgrl.methods.dsgrl import DSGRLMethod
+from dsgrl.methods.graphcl import GraphCLMethod
+from dsgrl.methods.joao import JOAOMethod
+from dsgrl.methods.simgrace import SimGRACEMethod
 from dsgrl.methods.training_free import HistogramsMethod, HopsMethod, WalksMethod
 
 METHODS: dict[str, type[Method]] = {
@@ -13,4 +17,8 @@ METHODS: dict[str, type[Method]] = {
     "histograms": HistogramsMethod,
     "cca-ssg": CCASSGMethod,
     "dgi": DGIMethod,
+    "graphcl": GraphCLMethod,
+    "joao": JOAOMethod,
+    "ad-gcl": ADGCLMethod,
+    "simgrace": SimGRACEMethod,
 }
