@@ -43,4 +43,5 @@ def mean_per_graph(value: Tensor, batch: Graph) -> Tensor:
     sums = torch.segment_reduce(value, "sum", offsets=pointer)
     counts = pointer.diff()
     has_edges = counts > 0
-    return (sums / counts.clamp_min(1)).sum() / has_edges.sum().clamp_min(1)
+    total: Tensor = (sums / counts.clamp_min(1)).sum()
+    return total / has_edges.sum().clamp_min(1)

@@ -37,7 +37,7 @@ def names_of(text: str) -> list[int]:
     names = text.split("+")
     if not {*names} <= {*AUGMENTATIONS} or len({*names}) < len(names):
         return []
-    return [AUGMENTATIONS.index(name) for name in names]  # type: ignore[arg-type]
+    return [AUGMENTATIONS.index(name) for name in names]
 
 
 class GraphAugmentation(NamedTuple):
