@@ -48,7 +48,9 @@ ReadoutName = Literal["sum", "log_sum", "mean", "max"]
 AggregateName = Literal["concat", "mean", "sum"]
 InvarianceName = Literal["mse", "frobenius"]
 RegularizerName = Literal["covariance", "orthogonality"]
-ScalingName = Literal["length", "unit", "comparable", "columns", "standard", "none"]
+ScalingName = Literal[
+    "length", "unit", "comparable", "columns", "standard", "rows", "none"
+]
 NormalizationName = Literal["gcn", "mean", "sum"]
 
 FloatArray = npt.NDArray[np.float32]
