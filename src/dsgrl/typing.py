@@ -43,6 +43,7 @@ TopologyName = Literal["learned", "random", "knn_x", "knn_ax", "two_hop", "none"
 CandidatesName = Literal["auto", "exact", "index", "hops"]
 EncoderName = Literal["gcn", "sage", "gin"]
 NormName = Literal["batch", "layer"]
+ActivationName = Literal["relu", "leaky_relu", "prelu"]
 JumpName = Literal["last", "sum", "cat"]
 ReadoutName = Literal["sum", "log_sum", "mean", "max"]
 AggregateName = Literal["concat", "mean", "sum"]
