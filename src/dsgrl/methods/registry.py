@@ -2,9 +2,12 @@
 
 from dsgrl.methods.ad_gcl import ADGCLMethod
 from dsgrl.methods.base import Method
+from dsgrl.methods.bgrl import BGRLMethod
 from dsgrl.methods.cca_ssg import CCASSGMethod
 from dsgrl.methods.dgi import DGIMethod
 from dsgrl.methods.dsgrl import DSGRLMethod
+from dsgrl.methods.gca import GCAMethod
+from dsgrl.methods.ggd import GGDMethod
 from dsgrl.methods.graphcl import GraphCLMethod
 from dsgrl.methods.joao import JOAOMethod
 from dsgrl.methods.simgrace import SimGRACEMethod
@@ -17,6 +20,9 @@ METHODS: dict[str, type[Method]] = {
     "histograms": HistogramsMethod,
     "cca-ssg": CCASSGMethod,
     "dgi": DGIMethod,
+    "gca": GCAMethod,
+    "bgrl": BGRLMethod,
+    "ggd": GGDMethod,
     "graphcl": GraphCLMethod,
     "joao": JOAOMethod,
     "ad-gcl": ADGCLMethod,
