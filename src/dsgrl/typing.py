@@ -23,6 +23,7 @@ L          num_layers                 layers of the encoder
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -43,12 +44,15 @@ TopologyName = Literal["learned", "random", "knn_x", "knn_ax", "two_hop", "none"
 CandidatesName = Literal["auto", "exact", "index", "hops"]
 EncoderName = Literal["gcn", "sage", "gin"]
 NormName = Literal["batch", "layer"]
+ActivationName = Literal["relu", "leaky_relu", "prelu"]
 JumpName = Literal["last", "sum", "cat"]
 ReadoutName = Literal["sum", "log_sum", "mean", "max"]
 AggregateName = Literal["concat", "mean", "sum"]
 InvarianceName = Literal["mse", "frobenius"]
 RegularizerName = Literal["covariance", "orthogonality"]
-ScalingName = Literal["length", "unit", "comparable", "columns", "standard", "none"]
+ScalingName = Literal[
+    "length", "unit", "comparable", "columns", "standard", "rows", "none"
+]
 NormalizationName = Literal["gcn", "mean", "sum"]
 
 FloatArray = npt.NDArray[np.float32]
@@ -114,8 +118,11 @@ class LossTerms:
         terms = {name: value.item() for name, value in self.terms.items()}
         return {"loss": self.total.item(), **terms}
 
-    def backward(self) -> None:
+    def backward(self, inputs: Sequence[Tensor] | None = None) -> None:
         """Compute the gradients of the total.
+
+        Args:
+            inputs: what gets a gradient; by default all that it depends on.
 
         Raises:
             DivergenceError: if it is not a finite number.
@@ -124,7 +131,7 @@ class LossTerms:
         if not math.isfinite(total.item()):
             terms = (f"{name} {value:.3g}" for name, value in self.numbers().items())
             raise DivergenceError(", ".join(terms))
-        total.backward()
+        total.backward(inputs=inputs)
 
 
 class Split(NamedTuple):

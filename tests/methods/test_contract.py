@@ -21,6 +21,12 @@ from samples import LEVELS, make_data, make_graphs, permute
 
 # Small and quick, for methods that have these.
 SMALL = {"out_channels": 6, "epochs": 3}
+# Layers that share the columns: each needs some, or ReLU leaves a layer without any.
+SMALL_OF: dict[str, dict[str, Any]] = {
+    "graphcl": {"out_channels": 24},
+    "joao": {"out_channels": 24},
+    "simgrace": {"out_channels": 40},
+}
 CASES = [
     (name, level)
     for name, method in METHODS.items()
@@ -41,8 +47,8 @@ every_trained_method_of_nodes = pytest.mark.parametrize(
 
 def config_of(name: str, **changes: Any) -> Any:
     kind = METHODS[name].Config
-    known = {k: v for k, v in {**SMALL, **changes}.items() if k in kind.declared()}
-    return kind(**known)
+    given = {**SMALL, **SMALL_OF.get(name, {}), **changes}
+    return kind(**{k: v for k, v in given.items() if k in kind.declared()})
 
 
 def data_of(level: str, seed: int = 0) -> Any:
@@ -131,6 +137,28 @@ def test_method__one_step_is_finite_and_reaches_everything_that_learns(
         if parameter in totals and totals[parameter] <= 1e-7 * largest
     ]
     assert unreached == []
+
+
+@every_trained_case
+def test_method__steps_move_everything_that_learns(name: str, level: str) -> None:
+    """Whatever the number of optimisers; none has a parameter of another."""
+    method, graph = built(name, level)
+    config = config_of(name).resolved(Spec.of(graph))
+    optimizers = method.optimizers(config)
+    owned = [p for o in optimizers for group in o.param_groups for p in group["params"]]
+    assert len(owned) == len({*owned})
+    assert {*owned} == {p for p in method.parameters() if p.requires_grad}
+    before = {key: p.detach().clone() for key, p in method.named_parameters()}
+    method.train()
+    for _ in range(2):
+        for batch in method.batches(graph, config):
+            method.step(batch, optimizers)
+    unmoved = [
+        key
+        for key, p in method.named_parameters()
+        if p.requires_grad and torch.equal(p, before[key])
+    ]
+    assert unmoved == []
 
 
 @every_trained_method_of_nodes
@@ -269,6 +297,23 @@ def test_training__resumed_from_its_state_is_the_same_to_the_last_bit(
         assert torch.equal(value, expected[key]), key
 
 
+# Names that parameters of methods may have.
+WORDS = ("batch", "prelu", "uniform", "mlp", "nodes")
+# Values that are far enough from the default to matter in a few epochs.
+FAR = {"prior_weight": 3.0}
+
+
+def another_value(value: Any, kind: type[FitConfig], key: str) -> Any:
+    """Return a value that the parameter allows and that is not the given one."""
+    tries: tuple[Any, ...] = (5, *WORDS)
+    if key in FAR or isinstance(value, bool):
+        tries = (FAR.get(key, not value),)
+    elif isinstance(value, int | float):
+        tries = (value + 1,) if value >= 1 else (value + 0.2, value / 2)
+    accepts = kind.declared()[key].rule.accepts
+    return next(each for each in tries if each != value and accepts(each))
+
+
 @every_case
 def test_method__every_parameter_of_its_own_has_an_effect(
     name: str, level: str
@@ -281,16 +326,14 @@ def test_method__every_parameter_of_its_own_has_an_effect(
     own = [key for key in kind.declared() if key not in inherited]
 
     def embed(**changes: Any) -> Any:
+        # Enough epochs for a chance to make a difference on four columns.
+        config = config_of(name, **{"epochs": 8, **changes})
         with seeded(0):
-            return stacked(fit(name, data, config_of(name, **changes)).embed(data))
+            return stacked(fit(name, data, config).embed(data))
 
     before = embed()
     for key in own:
-        value = getattr(config_of(name), key)
-        other: Any = {"hidden_channels": 5, "norm": "batch"}.get(key)
-        if other is None:
-            other = value + (1 if value >= 1 else 0.2)
-        changes = {key: other}
+        changes = {key: another_value(getattr(config_of(name), key), kind, key)}
         if key in ("dropout", "hidden_channels", "norm"):
             # They have a meaning between layers only.
             changes["num_layers"] = 2

@@ -11,12 +11,12 @@ for every method.
 from typing import Any, ClassVar, Self
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dsgrl.encode import Encoder
 from dsgrl.graph import Graph, Spec
 from dsgrl.graph.graph import select_rows
+from dsgrl.losses.contrastive import discriminate
 from dsgrl.methods.base import Method
 from dsgrl.methods.config import FitConfig
 from dsgrl.parameters import ABOVE_ZERO, COUNT, SHARE, parameter
@@ -82,9 +82,8 @@ class DGIMethod(Method):
         z = self.embed(batch)
         shuffled = self._encode(batch, select_rows(batch.x, order))
         target = self.weight @ z.mean(dim=0).sigmoid()
-        real, fake = z @ target, shuffled @ target
-        loss = F.softplus(-real).mean() + F.softplus(fake).mean()
-        return LossTerms({"contrast": loss / 2}, z=z.detach())
+        loss = discriminate(z @ target, shuffled @ target)
+        return LossTerms({"contrast": loss}, z=z.detach())
 
     def embed(self, graph: Graph) -> Tensor:
         """Embed the graph [N, D]."""
