@@ -21,9 +21,15 @@ SHOWN = {
 
 @contextmanager
 def progress_bar(
-    total: int, *, shown: bool
+    total: int, *, shown: bool, done: int = 0
 ) -> Iterator[Callable[[dict[str, float]], None] | None]:
-    """Yield a function to call with every epoch's row, or None if nothing is shown."""
+    """Yield a function to call with every epoch's row, or None if nothing is shown.
+
+    Args:
+        total: number of epochs.
+        shown: whether to show anything.
+        done: epochs trained before, by a run that is resumed.
+    """
     console = Console(stderr=True)
     if not shown or not console.is_terminal:
         yield None
@@ -34,7 +40,7 @@ def progress_bar(
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total)
+        task = progress.add_task("", total=total, completed=done)
         last: dict[str, float] = {}
 
         def report(row: dict[str, float]) -> None:
