@@ -72,8 +72,6 @@ def make_checkpoints(
             raise InputError(f"{folder}: lies inside {output}, expected another place")
     made = Checkpoints(folder, every=every, resume=resume, handle_signals=True)
     made.check()
-    # One line that says where training goes on.
-    logging.getLogger("dsgrl.train.checkpoint").setLevel(logging.INFO)
     return made
 
 
@@ -84,8 +82,12 @@ def stoppable(checkpoints: "Checkpoints | None") -> Iterator[None]:
         yield
         return
     from dsgrl.train.checkpoint import list_checkpoints
+    from dsgrl.train.checkpoint import logger as notices
     from dsgrl.train.interrupt import Interrupted, immediate_signals
 
+    level = notices.level
+    # Also the line that says where training goes on.
+    notices.setLevel(logging.INFO)
     try:
         with immediate_signals():
             yield
@@ -98,3 +100,5 @@ def stoppable(checkpoints: "Checkpoints | None") -> Iterator[None]:
             message += f": go on with dsgrl {shlex.join([*words, '--resume'])}"
         logger.warning("%s", message)
         raise typer.Exit(128 + number) from None
+    finally:
+        notices.setLevel(level)
