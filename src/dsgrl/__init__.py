@@ -13,11 +13,20 @@ if TYPE_CHECKING:
     from dsgrl.datasets.files import read_graph
     from dsgrl.estimator import DSGRL, embedder, load_model
     from dsgrl.evaluation.protocols import evaluate
+    from dsgrl.train.checkpoint import Checkpoints
 
-__all__ = ["DSGRL", "embedder", "evaluate", "load_model", "read_graph"]
+__all__ = [
+    "DSGRL",
+    "Checkpoints",
+    "embedder",
+    "evaluate",
+    "load_model",
+    "read_graph",
+]
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Checkpoints": "dsgrl.train.checkpoint",
     "DSGRL": "dsgrl.estimator",
     "embedder": "dsgrl.estimator",
     "evaluate": "dsgrl.evaluation.protocols",

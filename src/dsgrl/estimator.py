@@ -9,10 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from dsgrl.augment.inspect import as_views
+from dsgrl.graph import Graph
 from dsgrl.methods import METHODS
 from dsgrl.methods.config import FitConfig
 from dsgrl.methods.dsgrl_config import DSGRLConfig
 from dsgrl.parameters import describe
+from dsgrl.train.checkpoint import Checkpoints
 from dsgrl.train.fit import fit_graph
 from dsgrl.train.fitted import Embeddings, Fitted
 from dsgrl.typing import InputError
@@ -44,22 +46,45 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             arguments = describe(cls).replace("\n", "\n    ")
             cls.__doc__ = f"{cls.__doc__}\n\nArgs:\n    {arguments}\n{ATTRIBUTES}"
 
-    def fit(self, data: Any, y: object = None) -> Self:
+    def fit(
+        self,
+        data: Any,
+        y: object = None,
+        *,
+        checkpoint: Checkpoints | str | Path | None = None,
+    ) -> Self:
         """Fit the method to a graph, or to many.
 
         Args:
             data: a `torch_geometric.data.Data`, a `HeteroData`, or a list or dataset
                 of `Data`.
             y: ignored; labels are not used.
+            checkpoint: saves training and resumes it, e.g.
+                `Checkpoints("run", every=10, resume=True)`; or just a folder.
         """
-        self._remember(fit_graph(self.method_name, data, self._config())[0])
+        self._fit(data, checkpoint)
         return self
 
-    def fit_transform(self, data: Any, y: object = None) -> Embeddings:
-        """Fit to a graph and embed it, as `transform`; `y` is ignored."""
-        fitted, graph = fit_graph(self.method_name, data, self._config())
+    def fit_transform(
+        self,
+        data: Any,
+        y: object = None,
+        *,
+        checkpoint: Checkpoints | str | Path | None = None,
+    ) -> Embeddings:
+        """Fit to a graph and embed it, as `fit` and `transform`; `y` is ignored."""
+        graph = self._fit(data, checkpoint)
+        return self.fitted_.embed_graph(graph)
+
+    def _fit(self, data: Any, checkpoint: Checkpoints | str | Path | None) -> Graph:
+        """Fit; return the data as the method sees it."""
+        if isinstance(checkpoint, str | Path):
+            checkpoint = Checkpoints(checkpoint)
+        fitted, graph = fit_graph(
+            self.method_name, data, self._config(), checkpoints=checkpoint
+        )
         self._remember(fitted)
-        return fitted.embed_graph(graph)
+        return graph
 
     def transform(self, data: Any) -> Embeddings:
         """Embed data with the columns of training, seen or unseen.

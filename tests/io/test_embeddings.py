@@ -181,7 +181,7 @@ def test_atomic_write__nothing_shows_before_the_end(tmp_path: Path) -> None:
     path.write_text("old")
     with atomic_write(path) as part:
         part.write_text("new")
-        assert part.parent == path.parent
+        assert part.parent.parent == path.parent
         assert path.read_text() == "old"
     assert path.read_text() == "new"
     assert names_in(tmp_path) == ["result.txt"]

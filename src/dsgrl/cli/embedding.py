@@ -17,6 +17,13 @@ from dsgrl.cli.options import (
     SetOption,
     console,
 )
+from dsgrl.cli.resuming import (
+    CheckpointOption,
+    EveryOption,
+    ResumeOption,
+    make_checkpoints,
+    stoppable,
+)
 from dsgrl.typing import EncoderName, InputError
 
 ROWS = {
@@ -123,6 +130,9 @@ def embed(
         Path | None,
         typer.Option(help="Folder for the views' features and edges (parquet)."),
     ] = None,
+    checkpoint: CheckpointOption = None,
+    every: EveryOption = None,
+    resume: ResumeOption = False,
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     data: DataOption = None,
@@ -158,6 +168,7 @@ def embed(
     for folder in (model, views):
         if folder is not None and folder.resolve() in out.resolve().parents:
             raise InputError(f"{out}: lies inside {folder}, expected another place")
+    saved_to = make_checkpoints(checkpoint, every, resume, model, views)
     loaded = read_graph(graph, nodes, directed=directed, data_folder=data)
     estimator = make_model(
         method,
@@ -170,12 +181,14 @@ def embed(
     )
     if views is not None and not hasattr(estimator, "views"):
         raise InputError(f"--views: method '{method}' has no views to write")
-    written = _write(out, loaded, estimator.fit_transform(loaded))
-    if model is not None:
-        estimator.save(model)
-    if views is not None:
-        made = estimator.views(loaded)
-        write_views(views, [tabulate_view(loaded, view) for view in made])
+    with stoppable(saved_to):
+        z = estimator.fit_transform(loaded, checkpoint=saved_to)
+        written = _write(out, loaded, z)
+        if model is not None:
+            estimator.save(model)
+        if views is not None:
+            made = estimator.views(loaded)
+            write_views(views, [tabulate_view(loaded, view) for view in made])
     saved = "".join(f" and {folder}/" for folder in (model, views) if folder)
     console.print(f"{written}, {_describe_training(estimator)}: wrote {out}{saved}")
 

@@ -4,14 +4,18 @@ Seeds are set in one function, collapse is measured every epoch, and `epochs="au
 stops by held-out links: labels are never used.
 """
 
+from dsgrl.train.checkpoint import Checkpoints
 from dsgrl.train.fit import Labels, begin, fit, fit_graph
 from dsgrl.train.fitted import Fitted
+from dsgrl.train.interrupt import Interrupted
 from dsgrl.train.loop import History, Training, train
 from dsgrl.train.seed import seeded
 
 __all__ = [
+    "Checkpoints",
     "Fitted",
     "History",
+    "Interrupted",
     "Labels",
     "Training",
     "begin",

@@ -3,7 +3,7 @@
 import logging
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,10 @@ from dsgrl.graph import Graph, Spec, as_graph
 from dsgrl.graph.prepare import Preparation
 from dsgrl.methods import METHODS, Method
 from dsgrl.methods.config import FitConfig, chosen_values
+from dsgrl.train.checkpoint import Checkpoints, Keeper
 from dsgrl.train.device import pick_device
 from dsgrl.train.fitted import Fitted, edge_hash
+from dsgrl.train.identity import Identity
 from dsgrl.train.loop import Report, Training, plan_links
 from dsgrl.train.memory import warn_if_too_large
 from dsgrl.train.progress import progress_bar
@@ -49,6 +51,7 @@ class Begun:
         name: of the method in `METHODS`.
         training: the loop and its state, with the method and the training graph.
         graph: the whole graph, hidden links included.
+        raw: the same before scaling, as it was read.
         preparation: scaling and columns of the input.
         given: the parameters as they were given.
         config: the parameters with every "auto" replaced.
@@ -58,10 +61,19 @@ class Begun:
     name: str
     training: Training
     graph: Graph
+    raw: Graph
     preparation: Preparation
     given: FitConfig
     config: FitConfig
     seed: int
+
+    def identify(self, data: Any) -> Identity:
+        """Describe the run, so that its checkpoints resume no other.
+
+        Args:
+            data: as it was given.
+        """
+        return Identity.of(self.name, self.config, self.seed, self.raw, data)
 
     def finish(self, epoch: int) -> tuple[Fitted, Graph]:
         """Return the trained method and the data as the method sees it."""
@@ -91,6 +103,7 @@ def begin(
     *,
     labels: Labels | None = None,
     change: Callable[[Method, FitConfig], None] | None = None,
+    seed: int | None = None,
 ) -> Iterator[Begun]:
     """Set up a fit; random numbers come from its seed inside the block.
 
@@ -101,6 +114,7 @@ def begin(
         labels: of the training rows, for a method that needs them.
         change: called with the method and its resolved parameters before training, to
             replace a component (studies).
+        seed: of the random numbers where `random_state` is None; drawn if left out.
 
     Raises:
         InputError: if the data or a parameter is invalid.
@@ -114,8 +128,10 @@ def begin(
     scaling: Any = resolved.scaling
     preparation, graph = Preparation.of(raw, scaling, spec)
     device = pick_device(given.device)
-    seed = given.random_state
-    seed = secrets.randbits(32) if seed is None else int(seed)
+    if given.random_state is not None:
+        seed = int(given.random_state)
+    elif seed is None:
+        seed = secrets.randbits(32)
     with seeded(seed):
         method = kind.build(resolved, spec).to(device)
         graph = graph.to(device)
@@ -130,6 +146,7 @@ def begin(
             name=name,
             training=Training(method, graph, resolved, links),
             graph=graph,
+            raw=replace(raw, labels=graph.labels),
             preparation=preparation,
             given=given,
             config=resolved.replace(device=str(device)),
@@ -145,6 +162,7 @@ def fit_graph(
     labels: Labels | None = None,
     change: Callable[[Method, FitConfig], None] | None = None,
     report: Report | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> tuple[Fitted, Graph]:
     """Fit a method to data; return also the data as the method sees it.
 
@@ -155,18 +173,28 @@ def fit_graph(
         labels: see `begin`.
         change: see `begin`.
         report: called with every epoch's row of the history.
+        checkpoints: where training is saved and resumed from, if anywhere.
 
     Raises:
-        InputError: if the data or a parameter is invalid.
+        InputError: if the data or a parameter is invalid, or the checkpoints are of
+            another run.
         DivergenceError: if the loss is no longer finite.
     """
-    with begin(name, data, config, labels=labels, change=change) as begun:
+    keeper = None if checkpoints is None else Keeper(checkpoints)
+    seed = None if keeper is None else keeper.seed
+    with begin(name, data, config, labels=labels, change=change, seed=seed) as begun:
         training = begun.training
-        if begun.given.verbose:
+        reports = [report]
+        if keeper is not None:
+            keeper.start(training, begun.identify(data))
+            reports.append(lambda _: keeper.after_epoch(training))
+        shown = begun.given.verbose
+        if shown:
             training.compare_with_floor()
         first = training.history[0] if training.history else {}
-        with progress_bar(training.epochs, first, shown=begun.given.verbose) as show:
-            epoch = training.run(_both(report, show))
+        bar = progress_bar(training.epochs, first, shown=shown, done=training.epoch)
+        with bar as show, nullcontext() if keeper is None else keeper.listening():
+            epoch = training.run(_all(show, *reports))
         return begun.finish(epoch)
 
 
@@ -177,9 +205,12 @@ def fit(
     *,
     labels: Labels | None = None,
     report: Report | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Fitted:
     """Fit a method to data; see `fit_graph`."""
-    return fit_graph(name, data, config, labels=labels, report=report)[0]
+    return fit_graph(
+        name, data, config, labels=labels, report=report, checkpoints=checkpoints
+    )[0]
 
 
 def _describe(
@@ -213,13 +244,13 @@ def _label_rows(labels: Labels, graph: Graph) -> Tensor:
     return y
 
 
-def _both(report: Report | None, show: Report | None) -> Report | None:
-    if report is None or show is None:
-        return report or show
+def _all(*reports: Report | None) -> Report:
+    """Return a function that calls each of those given."""
 
     def call(row: dict[str, float]) -> None:
-        report(row)
-        show(row)
+        for report in reports:
+            if report is not None:
+                report(row)
 
     return call
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from dsgrl.io.atomic import atomic_write
+from dsgrl.train.state_file import save_tensors
 from dsgrl.typing import InputError
 
 FORMAT = 4
@@ -40,11 +41,7 @@ def save_model(path: Path, model: SavedModel) -> None:
     with atomic_write(path) as part:
         part.mkdir()
         state = {k: v.detach().cpu().contiguous() for k, v in model.state.items()}
-        (part / WEIGHTS).touch()
-        try:
-            save_file(state, part / WEIGHTS)
-        except SafetensorError as error:
-            raise OSError(str(error)) from error
+        save_tensors(part / WEIGHTS, state)
         (part / CONFIG).write_text(json.dumps(config, indent=2, default=_plain) + "\n")
         (part / CARD).write_text(_describe(config))
         with (part / HISTORY).open("w", newline="") as file:

@@ -75,7 +75,7 @@ class Training:
 
         It is for a person to see what training adds; nothing depends on it.
         """
-        if self.watch is None:
+        if self.watch is None or "floor_auc" in self.history[0]:
             return
         rows = self.method.describe_untrained(self.graph)
         if rows is not None:
@@ -180,7 +180,7 @@ class Training:
             "method_state": self.method.training_state(),
             "optimizers": [_copied(o.state_dict()) for o in self.optimizers],
             "watch": None if self.watch is None else self.watch.state_dict(),
-            "random": torch.get_rng_state(),
+            "random": _random_state(self.graph.adjacency.device),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -194,7 +194,7 @@ class Training:
             optimizer.load_state_dict(_copied(saved))
         if self.watch is not None:
             self.watch.load_state_dict(state["watch"])
-        torch.set_rng_state(state["random"])
+        _set_random_state(state["random"], self.graph.adjacency.device)
 
 
 def plan_links(
@@ -246,6 +246,24 @@ def train(
 
 def _rates(optimizer: torch.optim.Optimizer) -> list[float]:
     return [group["lr"] for group in optimizer.param_groups]
+
+
+def _random_state(device: torch.device) -> dict[str, Tensor]:
+    """Return the state of the generators that training draws from.
+
+    These are torch's: the components that use NumPy start a generator of their own, of
+    a fixed seed, at every use.
+    """
+    state = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        state["cuda"] = torch.cuda.get_rng_state(device)
+    return state
+
+
+def _set_random_state(state: Mapping[str, Tensor], device: torch.device) -> None:
+    torch.set_rng_state(state["cpu"])
+    if device.type == "cuda" and "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"], device)
 
 
 def _copied(value: Any) -> Any:

@@ -22,7 +22,7 @@ SHOWN = {
 
 @contextmanager
 def progress_bar(
-    total: int, first: Mapping[str, float], *, shown: bool
+    total: int, first: Mapping[str, float], *, shown: bool, done: int = 0
 ) -> Iterator[Callable[[dict[str, float]], None] | None]:
     """Yield a function to call with every epoch's row, or None if nothing is shown.
 
@@ -30,6 +30,7 @@ def progress_bar(
         total: the largest number of epochs.
         first: the row of epoch 0; its values are shown until an epoch has others.
         shown: whether a bar is wanted.
+        done: epochs trained before, by a run that is resumed.
     """
     console = Console(stderr=True)
     if not shown or not console.is_terminal:
@@ -41,7 +42,7 @@ def progress_bar(
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total)
+        task = progress.add_task("", total=total, completed=done)
         last = dict(first)
 
         def report(row: dict[str, float]) -> None:

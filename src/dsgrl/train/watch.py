@@ -3,7 +3,7 @@
 import copy
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -91,7 +91,11 @@ class Watch:
         """Return the scores and the states that may be kept."""
         return {
             "seen": dict(self.selection.seen),
-            "states": [asdict(candidate) for candidate in self.states.values()],
+            # Not copied: a candidate's state never changes.
+            "states": [
+                {"epoch": c.epoch, "link_auc": c.link_auc, "state": c.state}
+                for c in self.states.values()
+            ],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
