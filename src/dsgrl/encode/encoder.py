@@ -27,7 +27,7 @@ class Encoder(nn.Module):
         hidden_channels: width between the layers.
         out_channels: width of the result of the last layer.
         num_layers: number of layers.
-        layer: "gcn", "sage" or "gin".
+        layer: "gcn", "sage", "gin" or "gat".
         dropout: share dropped between the layers while training.
         norm: normalisation before each ReLU: None, "batch" or "layer".
         jump: what is returned: the "last" layer's result, the "sum" of all layers'
