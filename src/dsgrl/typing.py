@@ -43,12 +43,15 @@ TopologyName = Literal["learned", "random", "knn_x", "knn_ax", "two_hop", "none"
 CandidatesName = Literal["auto", "exact", "index", "hops"]
 EncoderName = Literal["gcn", "sage", "gin", "gat"]
 NormName = Literal["batch", "layer"]
+ActivationName = Literal["relu", "leaky_relu", "prelu"]
 JumpName = Literal["last", "sum", "cat"]
 ReadoutName = Literal["sum", "log_sum", "mean", "max"]
 AggregateName = Literal["concat", "mean", "sum"]
 InvarianceName = Literal["mse", "frobenius"]
 RegularizerName = Literal["covariance", "orthogonality"]
-ScalingName = Literal["length", "unit", "comparable", "columns", "standard", "none"]
+ScalingName = Literal[
+    "length", "unit", "comparable", "columns", "standard", "rows", "none"
+]
 NormalizationName = Literal["gcn", "mean", "sum", "loops"]
 DiffusionName = Literal["ppr", "heat"]
 

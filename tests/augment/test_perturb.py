@@ -151,3 +151,20 @@ def test_mask__every_type_by_itself() -> None:
     masked = mask_columns(tables, 0.5)
     assert [table.shape for table in masked] == [(3, 200), (2, 300)]
     assert all(0 < table.mean() < 1 for table in masked)
+
+
+def test_drop_edges__a_chance_per_edge(community_graph: Data) -> None:
+    whole = as_graph(community_graph).adjacency
+    row, col = whole.pattern.row, whole.pattern.col
+    low = torch.minimum(row, col) < 20
+    kept = drop_edges(whole, low.float()).value.ne(0)
+    assert torch.equal(kept, ~low)
+
+
+def test_mask_columns__a_chance_per_column() -> None:
+    share = torch.tensor([0.0, 1.0, 0.5, 1.0, 0.0])
+    x = torch.ones(7, 5)
+    for table in (x, Adjacency.from_dense(x)):
+        masked = mask_columns(table, share).to_dense()
+        assert masked[:, [0, 4]].all()
+        assert not masked[:, [1, 3]].any()

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -76,6 +78,47 @@ def test_encoder__input_is_left_untouched(community_graph: Data) -> None:
         before = x.clone()
         Encoder(5, 4, 3, layer=layer)(adjacency_of(community_graph), x)
         assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize("norm", [None, "batch", "layer"])
+@pytest.mark.parametrize("activation", ["relu", "leaky_relu", "prelu"])
+@pytest.mark.parametrize("activate_last", [False, True])
+def test_encoder__is_its_parts_one_after_the_other(
+    norm: Any, activation: Any, activate_last: bool, community_graph: Data
+) -> None:
+    """Normalisation and activation after every layer, or all but the last."""
+    options = {"norm": norm, "activation": activation, "activate_last": activate_last}
+    encoder = Encoder(5, 4, 3, num_layers=3, dropout=0.0, **options)
+    adjacency, x = adjacency_of(community_graph), torch.randn(60, 5)
+    learned = [nn.PReLU().weight.data.clone() for _ in range(3)]
+    with torch.no_grad():
+        for number, each in enumerate(encoder.activations):
+            if isinstance(each, nn.PReLU):
+                learned[number] = each.weight.fill_(0.1 * (number + 1))
+    h, activated = x, 3 if activate_last else 2
+    for number, layer in enumerate(encoder.layers):
+        h = layer(adjacency, h)
+        if number < activated:
+            h = encoder.norms[number](h) if norm else h
+            slope = {"relu": 0.0, "leaky_relu": 11 / 48, "prelu": learned[number]}
+            h = h.clamp_min(0) + slope[activation] * h.clamp_max(0)
+    z = encoder(adjacency, x)
+    torch.testing.assert_close(z, h)
+    # The result is still there after the backward pass, and all parts have gradients.
+    (z * torch.randn(z.shape)).sum().backward()
+    torch.testing.assert_close(z, h)
+    assert all(p.grad is not None and p.grad.any() for p in encoder.parameters())
+    biases = [layer.bias is not None for layer in encoder.layers]
+    assert biases == [number >= activated or norm != "batch" for number in range(3)]
+
+
+def test_encoder__drops_nothing_of_its_result(community_graph: Data) -> None:
+    for activation in ("relu", "prelu"):
+        encoder = Encoder(
+            5, 64, 64, dropout=0.9, activation=activation, activate_last=True
+        )  # type: ignore[arg-type]
+        h = encoder(adjacency_of(community_graph), torch.randn(60, 5))
+        assert h.ne(0).float().mean() > 0.4
 
 
 def test_encoder__sum_needs_equal_widths() -> None:

@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 
 from dsgrl.graph import Adjacency, Graph, as_graph, inputs
 from dsgrl.graph.prepare import Preparation
+from dsgrl.graph.scaling import divide_rows
 from dsgrl.typing import InputError
 from samples import LEVELS, make_data, make_graphs, make_hetero
 
@@ -74,6 +75,31 @@ def test_json__round_trip_prepares_unseen_data_alike(case: str) -> None:
         tables(known.apply(unseen)), tables(again.apply(unseen)), strict=True
     ):
         assert torch.equal(one, other)
+
+
+@cases
+def test_rows__sum_to_one_in_training_and_after_a_round_trip(case: str) -> None:
+    known, fitted = Preparation.fit(make_case(case), "rows")
+    again = Preparation.from_json(json.loads(json.dumps(known.to_json())), {})
+    unseen = make_case(case, seed=5)
+    for graph in (fitted, known.apply(unseen), again.apply(unseen)):
+        for table in tables(graph):
+            sums = table.abs().sum(dim=1)
+            assert sums.count_nonzero() > 0
+            torch.testing.assert_close(sums, (sums > 0).float())
+    raw = Preparation.fit(make_case(case), "none")[1]
+    for one, other in zip(tables(raw), tables(fitted), strict=True):
+        cosine = torch.nn.functional.cosine_similarity(one, other)
+        torch.testing.assert_close(cosine, other.any(dim=1).float())
+
+
+def test_rows__sparse_features_stay_sparse() -> None:
+    x = torch.tensor([[0.0, 3.0, 0.0, 1.0], [0.0] * 4, [2.0, 0.0, 0.0, 0.0]])
+    divided = divide_rows(Adjacency.from_dense(x))
+    assert isinstance(divided, Adjacency)
+    expected = torch.tensor([[0.0, 0.75, 0.0, 0.25], [0.0] * 4, [1.0, 0.0, 0.0, 0.0]])
+    torch.testing.assert_close(divided.to_dense(), expected)
+    torch.testing.assert_close(divide_rows(x), expected)
 
 
 @levels

@@ -56,7 +56,7 @@ class Perturbation(nn.Module):
         return ", ".join(f"{name}={getattr(self, name)}" for name in names)
 
 
-def drop_edges(adjacency: Any, share: float) -> Any:
+def drop_edges(adjacency: Any, share: float | Tensor) -> Any:
     """Give some edges the weight 0, which is no edge; the order of entries stays.
 
     All entries that join the same two nodes, in either direction and in every relation,
@@ -64,7 +64,8 @@ def drop_edges(adjacency: Any, share: float) -> Any:
 
     Args:
         adjacency: an `Adjacency` [N, N], or `Relations`.
-        share: chance of a pair of nodes to lose its edges.
+        share: chance of a pair of nodes to lose its edges; for an `Adjacency` also one
+            per entry [E], the same for all entries of a pair.
     """
     salt = torch.randint(2**62, ())
     num_nodes = adjacency.shape[0]
@@ -99,21 +100,27 @@ def drop_features(x: Features, share: float) -> Features:
 
 
 def mask_columns(
-    x: Features | tuple[Features, ...], share: float
+    x: Features | tuple[Features, ...], share: float | Tensor
 ) -> Features | tuple[Features, ...]:
-    """Set some columns to zero, of every node type; sparse features stay sparse."""
+    """Set some columns to zero, of every node type; sparse features stay sparse.
+
+    Args:
+        x: features [N, F].
+        share: chance of a column to be set to zero; also one per column [F].
+    """
     masked: Features | tuple[Features, ...] = _each(x, _mask_table, share)
     return masked
 
 
-def _mask_table(x: Features, share: float) -> Features:
-    keep = (torch.rand(x.shape[1]) >= share).to(x.device)
+def _mask_table(x: Features, share: float | Tensor) -> Features:
+    # Drawn on the CPU: the same columns on every device.
+    keep = torch.rand(x.shape[1]).to(x.device) >= share
     if isinstance(x, Adjacency):
         return x.with_value(x.value * keep[x.pattern.col])
     return x * keep
 
 
-def _each(x: Any, change: Callable[[Features, float], Features], share: float) -> Any:
+def _each(x: Any, change: Callable[[Features, Any], Features], share: Any) -> Any:
     """Change the features, or those of every node type."""
     if isinstance(x, tuple):
         return tuple(change(table, share) for table in x)

@@ -9,15 +9,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dsgrl.encode.dense import activate
+from dsgrl.encode.dense import activate, drop
 from dsgrl.encode.layers import LAYERS, GraphLayer
 from dsgrl.encode.relational import RelationalLayer
 from dsgrl.graph import Adjacency, Schema
-from dsgrl.typing import EncoderName, InputError, JumpName, NormName
+from dsgrl.typing import (
+    ActivationName,
+    EncoderName,
+    InputError,
+    JumpName,
+    NormName,
+)
+
+# Mean of the slopes that "rrelu" draws from, which is its slope outside of training.
+LEAKY_SLOPE = (1 / 8 + 1 / 3) / 2
 
 
 class Encoder(nn.Module):
-    """A stack of graph layers with ReLU and dropout between them.
+    """A stack of graph layers with an activation and dropout between them.
 
     Views lie side by side in the middle axis: they share the weights and one pass
     over the edges; a normalisation layer sees each view by itself.
@@ -29,7 +38,7 @@ class Encoder(nn.Module):
         num_layers: number of layers.
         layer: "gcn", "sage", "gin" or "gat".
         dropout: share dropped between the layers while training.
-        norm: normalisation before each ReLU: None, "batch" or "layer".
+        norm: normalisation before each activation: None, "batch" or "layer".
         jump: what is returned: the "last" layer's result, the "sum" of all layers'
             results (then hidden and out must agree) or all of them side by side,
             "cat".
@@ -38,6 +47,10 @@ class Encoder(nn.Module):
         last_bias: whether the last layer adds a bias. An objective that does not see a
             shift common to all rows gives it no gradient, and Adam would turn rounding
             errors into steps. Layers before a batch norm have none for that reason.
+        activation: "relu", "leaky_relu" (slope 11/48 below zero, the mean of "rrelu")
+            or "prelu" (a learned slope per layer).
+        activate_last: whether the last layer has a normalisation and an activation,
+            too.
     """
 
     def __init__(
@@ -53,6 +66,8 @@ class Encoder(nn.Module):
         jump: JumpName = "last",
         schema: Schema | None = None,
         last_bias: bool = True,
+        activation: ActivationName = "relu",
+        activate_last: bool = False,
     ) -> None:
         super().__init__()
         if jump == "sum" and num_layers > 1 and hidden_channels != out_channels:
@@ -64,14 +79,22 @@ class Encoder(nn.Module):
         if schema is not None:
             make = partial(RelationalLayer, schema, layer)
         outputs = [*[hidden_channels] * (num_layers - 1), out_channels]
-        biases = [*[norm != "batch"] * (num_layers - 1), last_bias]
+        activated = num_layers if activate_last else num_layers - 1
+        biases = [norm != "batch"] * activated
+        biases += [last_bias] * (num_layers - activated)
         inputs = [in_channels, *outputs[:-1]]
         self.layers = nn.ModuleList(
             make(a, b, bias=bias)
             for a, b, bias in zip(inputs, outputs, biases, strict=True)
         )
         kinds = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
-        self.norms = nn.ModuleList(kinds[norm](w) for w in outputs[:-1] if norm)
+        self.norms = nn.ModuleList(kinds[norm](w) for w in outputs[:activated] if norm)
+        self.activations = nn.ModuleList(
+            nn.PReLU() if activation == "prelu" else nn.LeakyReLU(LEAKY_SLOPE)
+            for _ in range(activated)
+            if activation != "relu"
+        )
+        self.activated = activated
         self.dropout = dropout
         self.jump = jump
         self.in_channels, self.widths = in_channels, outputs
@@ -91,22 +114,32 @@ class Encoder(nn.Module):
         """
         dropout = self.dropout if self.training else 0.0
         results: list[Tensor] = []
-        h = x
-        *hidden, last = self.layers
-        for number, layer in enumerate(hidden):
+        h, last = x, len(self.layers) - 1
+        for number, layer in enumerate(self.layers):
             assert isinstance(layer, GraphLayer | RelationalLayer)
-            if self.norms:
-                h = _per_view(self.norms[number], layer(adjacency, h))
-                h = activate(h, dropout=dropout)
+            if number >= self.activated:
+                h = layer(adjacency, h)
+            elif self.norms or self.activations or number == last:
+                h = self._activate(number, layer(adjacency, h), dropout)
             else:
                 h = layer.activated(adjacency, h, dropout)
             results.append(h)
-        results.append(last(adjacency, h))
         if self.jump == "last":
             return results[-1]
         if self.jump == "cat":
             return torch.cat(results, dim=-1)
         return torch.stack(results).sum(0)
+
+    def _activate(self, number: int, h: Tensor, dropout: float) -> Tensor:
+        """Normalise, activate and drop the result of a layer."""
+        if self.norms:
+            h = _per_view(self.norms[number], h)
+        is_last = number == len(self.layers) - 1
+        if not self.activations:
+            # `activate` would overwrite the result in the backward pass.
+            return F.relu(h) if is_last else activate(h, dropout=dropout)
+        h = self.activations[number](h)
+        return drop(h, dropout) if dropout and not is_last else h
 
 
 class PyGEncoder(nn.Module):

@@ -18,7 +18,7 @@ from dsgrl.graph.expected import Expected
 from dsgrl.graph.graph import Features, Graph, TableInfo
 from dsgrl.graph.inputs import as_graph
 from dsgrl.graph.relations import Schema
-from dsgrl.graph.scaling import ColumnScale, fit_scale
+from dsgrl.graph.scaling import ColumnScale, divide_rows, fit_scale
 from dsgrl.graph.spec import Spec
 from dsgrl.typing import InputError, Level, ScalingName
 
@@ -34,15 +34,24 @@ class Columns:
         names: their names, if known.
         made: whether they were computed from the edges.
         scale: their scaling, if any.
+        divides_rows: whether every row is divided by its sum (`scaling="rows"`).
     """
 
     count: int
     names: list[str] | None
     made: bool
     scale: ColumnScale | None = None
+    divides_rows: bool = False
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the table is changed at all."""
+        return self.scale is not None or self.divides_rows
 
     def apply_scale(self, x: Features) -> Features:
         """Scale a table as in training."""
+        if self.divides_rows:
+            return divide_rows(x)
         return x if self.scale is None else self.scale.apply(x)
 
 
@@ -103,7 +112,13 @@ class Preparation:
             given = "one graph" if spec.level == "graph" else "the graph has one node"
             raise InputError(f"{given}: expected two or more to learn from")
         columns = [
-            Columns(table.shape[1], info.names, info.made, fit_scale(table, scaling))
+            Columns(
+                table.shape[1],
+                info.names,
+                info.made,
+                fit_scale(table, scaling),
+                scaling == "rows",
+            )
             for table, info in zip(_as_tuple(graph.x), graph.tables, strict=True)
         ]
         found = cls(spec, columns)
@@ -139,7 +154,7 @@ class Preparation:
 
     def _scaled(self, graph: Graph) -> Graph:
         """Scale the columns, also those computed later from other edges."""
-        if all(known.scale is None for known in self.columns):
+        if not any(known.is_scaled for known in self.columns):
             return graph
         make = graph.make_features
         if make is not None:

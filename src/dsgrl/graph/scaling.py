@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from dsgrl.graph.adjacency import Adjacency
+from dsgrl.graph.adjacency import Adjacency, inverse_or_zero
 from dsgrl.typing import ScalingName
 
 # Mean squared row length after scaling by "length" or "comparable": that of 36 words.
@@ -46,9 +46,10 @@ def fit_scale(x: Tensor | Adjacency, scaling: ScalingName) -> ColumnScale | None
               principal components, stay in proportion; then all are multiplied by one
               number, so that one learning rate suits all data;
             * "length": "columns", and if rows are short, all are multiplied by one
-              number. Training is then faster, and weight decay does not dominate.
+              number. Training is then faster, and weight decay does not dominate;
+            * "rows": nothing to fit, see `divide_rows`.
     """
-    if scaling == "none" or x.shape[0] == 0:
+    if scaling in ("none", "rows") or x.shape[0] == 0:
         return None
     as_they_are = isinstance(x, Adjacency) or bool(((x == 0) | (x == 1)).all())
     scale = None if as_they_are and scaling != "standard" else _standard(x)
@@ -60,6 +61,15 @@ def fit_scale(x: Tensor | Adjacency, scaling: ScalingName) -> ColumnScale | None
     if scaling == "length":
         scale = _with_length(x, scale, shortens=False)
     return scale
+
+
+def divide_rows(x: Tensor | Adjacency) -> Tensor | Adjacency:
+    """Divide every row by the sum of its absolute values; rows of zeros stay."""
+    if isinstance(x, Adjacency):
+        zeros = x.value.new_zeros(x.shape[0])
+        sums = zeros.index_add(0, x.pattern.row, x.value.abs())
+        return x.with_value(x.value * inverse_or_zero(sums, 1.0)[x.pattern.row])
+    return x * inverse_or_zero(x.abs().sum(dim=1, keepdim=True), 1.0)
 
 
 def _standard(x: Tensor | Adjacency) -> ColumnScale:

@@ -9,7 +9,8 @@ embedding (`embed`). The other hooks have defaults; override one if a method nee
 `batches`              batches other than graphs: walks, sampled pairs
 `optimizers`, `step`   several optimisers, adversarial training
 `after_step`           a moving average of the weights
-`after_epoch`          a schedule, a choice of augmentations
+`after_epoch`          a choice of augmentations
+`rate`                 a schedule of the learning rate
 `finish`               what has a closed form, after training: projections
 `watched`              what early stopping scores, if it is not the embedding
 `predict`              class probabilities of a supervised method
@@ -140,6 +141,10 @@ class Method(nn.Module):
 
     def after_epoch(self, progress: Progress) -> None:
         """Called after every epoch."""
+
+    def rate(self, progress: Progress) -> float:
+        """Return the share of the learning rate in this epoch, after the warm-up."""
+        return 1.0
 
     def finish(self, graph: Graph, epoch: int) -> None:
         """Compute what has a closed form, once, after training.

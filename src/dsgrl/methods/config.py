@@ -98,7 +98,8 @@ class FitConfig(Component):
         'does nothing, "columns" is "standard" unless features are 0/1 or sparse, '
         '"unit" also divides sparse ones by one number, "comparable" leaves dense '
         'ones of one unit in proportion and gives all rows a length, "length" also '
-        'lengthens short rows; "auto": "columns", or what the views need',
+        'lengthens short rows, "rows" divides every row by the sum of its absolute '
+        'values; "auto": "columns", or what the views need',
         default=AUTO,
     )
     structural_columns: int | None = parameter(

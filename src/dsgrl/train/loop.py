@@ -113,7 +113,7 @@ class Training:
     def run_epoch(self) -> dict[str, float]:
         """Train for one epoch and return its row of the history."""
         self.epoch += 1
-        self._warm_up()
+        self._set_rates()
         row = {"epoch": float(self.epoch), **self._pass()}
         self.method.after_epoch(self._progress())
         if not self.has_warned and self.epoch >= 10 and is_collapsed(row):
@@ -147,12 +147,15 @@ class Training:
     def _progress(self) -> Progress:
         return Progress(self.epoch, self.steps, self.epochs)
 
-    def _warm_up(self) -> None:
+    def _set_rates(self) -> None:
+        """Set the learning rates: the warm-up, then the schedule of the method."""
         if self.epoch <= self.config.warmup_epochs:
             share = self.epoch / self.config.warmup_epochs
-            for optimizer, rates in zip(self.optimizers, self.rates, strict=True):
-                for group, rate in zip(optimizer.param_groups, rates, strict=True):
-                    group["lr"] = rate * share
+        else:
+            share = self.method.rate(self._progress())
+        for optimizer, rates in zip(self.optimizers, self.rates, strict=True):
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate * share
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the rest of the training depends on."""
