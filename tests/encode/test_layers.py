@@ -80,15 +80,23 @@ def test_sage__equals_pyg(kind: str, weighted: bool, widths: tuple[int, int]) ->
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("widths", [(6, 3), (3, 6)])
 @pytest.mark.parametrize("eps", [0.0, 0.5])
+@pytest.mark.parametrize("hidden", [None, 4])
 def test_gin__equals_pyg(
-    kind: str, weighted: bool, widths: tuple[int, int], eps: float
+    kind: str,
+    weighted: bool,
+    widths: tuple[int, int],
+    eps: float,
+    hidden: int | None,
 ) -> None:
     edge_index = graph(kind)
     times = torch.randint(1, 4 if weighted else 2, (edge_index.size(1),))
-    layer = GINLayer(*widths, eps=eps)
+    layer = GINLayer(*widths, eps=eps, hidden_channels=hidden)
     nn.init.normal_(layer.bias)
     nn.init.normal_(layer.hidden_bias)
-    mlp = nn.Sequential(nn.Linear(*widths), nn.ReLU(), nn.Linear(widths[1], widths[1]))
+    between = hidden or widths[1]
+    mlp = nn.Sequential(
+        nn.Linear(widths[0], between), nn.ReLU(), nn.Linear(between, widths[1])
+    )
     conv = GINConv(mlp, eps=eps)  # draws new weights: copy ours after it
     mlp[0].weight.data = layer.hidden_weight.data.t().clone()
     mlp[0].bias.data = layer.hidden_bias.data.clone()

@@ -151,8 +151,10 @@ class GINLayer(GraphLayer):
 
     Args:
         in_channels: width of the input.
-        out_channels: width of the result and of the MLP's hidden layer.
+        out_channels: width of the result.
         eps: weight of a node's own features beyond 1.
+        hidden_channels: width between the two layers of the MLP; `out_channels` if
+            None.
     """
 
     normalization = "sum"
@@ -162,13 +164,15 @@ class GINLayer(GraphLayer):
         in_channels: int,
         out_channels: int,
         eps: float = 0.0,
+        hidden_channels: int | None = None,
         **options: bool,
     ) -> None:
         super().__init__(in_channels, out_channels, **options)
         self.eps = eps
-        self.hidden_weight = nn.Parameter(torch.empty(in_channels, out_channels))
-        self.hidden_bias = nn.Parameter(torch.empty(out_channels))
-        self.weight = nn.Parameter(torch.empty(out_channels, out_channels))
+        hidden = hidden_channels or out_channels
+        self.hidden_weight = nn.Parameter(torch.empty(in_channels, hidden))
+        self.hidden_bias = nn.Parameter(torch.empty(hidden))
+        self.weight = nn.Parameter(torch.empty(hidden, out_channels))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -184,7 +188,8 @@ class GINLayer(GraphLayer):
             hidden = self.propagate_narrow(adjacency, x, self.hidden_weight)
             return activate(hidden, self.hidden_bias) @ self.weight
         adjacency = adjacency.normalized(self.normalization)
-        if isinstance(x, Adjacency) or self.out_channels <= self.in_channels:
+        is_narrow = self.hidden_bias.numel() <= self.in_channels
+        if isinstance(x, Adjacency) or is_narrow:
             mapped = linear(x, self.hidden_weight)
             hidden = propagate(adjacency, mapped).add_(mapped, alpha=1 + self.eps)
         else:
