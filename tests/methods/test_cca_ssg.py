@@ -101,6 +101,20 @@ def test_sparse_features__stay_sparse_and_give_the_same(community_graph: Data) -
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("norm", [None, "batch"])
+def test_mlp__is_a_perceptron_and_sees_no_edge(
+    norm: str | None, community_graph: Data
+) -> None:
+    method = build(encoder="mlp", norm=norm).eval()
+    graph = as_graph(community_graph)
+    first, second = method.encoder.layers
+    h = graph.x @ first.weight + (0 if first.bias is None else first.bias)
+    h = method.encoder.norms[0](h) if norm else h
+    z = method.embed(method.prepare(graph))
+    torch.testing.assert_close(z, h.relu() @ second.weight)
+    assert build(encoder="gcn").prepare(graph) is graph
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -269,6 +269,19 @@ def test_training__resumed_from_its_state_is_the_same_to_the_last_bit(
         assert torch.equal(value, expected[key]), key
 
 
+# Names that parameters of methods may have.
+WORDS = ("batch", "prelu", "uniform", "mlp")
+
+
+def another_value(value: Any, kind: type[FitConfig], key: str) -> Any:
+    """Return a value that the parameter allows and that is not the given one."""
+    tries: tuple[Any, ...] = (5, *WORDS)
+    if isinstance(value, int | float):
+        tries = (value + 1,) if value >= 1 else (value + 0.2, value / 2)
+    accepts = kind.declared()[key].rule.accepts
+    return next(each for each in tries if each != value and accepts(each))
+
+
 @every_case
 def test_method__every_parameter_of_its_own_has_an_effect(
     name: str, level: str
@@ -281,16 +294,14 @@ def test_method__every_parameter_of_its_own_has_an_effect(
     own = [key for key in kind.declared() if key not in inherited]
 
     def embed(**changes: Any) -> Any:
+        # Enough epochs for a chance to make a difference on four columns.
+        config = config_of(name, **{"epochs": 8, **changes})
         with seeded(0):
-            return stacked(fit(name, data, config_of(name, **changes)).embed(data))
+            return stacked(fit(name, data, config).embed(data))
 
     before = embed()
     for key in own:
-        value = getattr(config_of(name), key)
-        other: Any = {"hidden_channels": 5, "norm": "batch"}.get(key)
-        if other is None:
-            other = value + (1 if value >= 1 else 0.2)
-        changes = {key: other}
+        changes = {key: another_value(getattr(config_of(name), key), kind, key)}
         if key in ("dropout", "hidden_channels", "norm"):
             # They have a meaning between layers only.
             changes["num_layers"] = 2

@@ -6,10 +6,12 @@ r"""CCA-SSG: two random views, decorrelated, https://arxiv.org/abs/2106.12484.
 The columns of Z1 and Z2 [N, D] have mean 0 and standard deviation 1/sqrt(N), so the
 products are correlations. The authors' program differs in two points. It drops the two
 directions of an edge independently. Its first term is -tr(Z1^T Z2), which is half of
-ours minus a constant: their lambda corresponds to twice the value here.
+ours minus a constant: their lambda corresponds to twice the value here. On some data
+they replace the GCN by an MLP, which sees no edges (`encoder="mlp"`).
 """
 
-from typing import Any, ClassVar, Self, get_args
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -40,6 +42,7 @@ class CCASSGMethod(Method):
         edge_drop: share of dropped edges; both directions are dropped together.
         feature_mask: share of the feature columns set to zero.
         decorrelation_weight: lambda.
+        sees_edges: whether the encoder gets the edges.
     """
 
     class Config(FitConfig):
@@ -52,6 +55,11 @@ class CCASSGMethod(Method):
             none_or(COUNT),
             "width between the layers; None: `out_channels`",
             default=None,
+        )
+        encoder: Literal["gcn", "mlp"] = parameter(
+            one_of("gcn", "mlp"),
+            '"gcn", or "mlp": the same layers without edges',
+            default="gcn",
         )
         num_layers: int = parameter(
             COUNT, "layers of the encoder", default=2, search=(1, 2, "linear")
@@ -96,11 +104,13 @@ class CCASSGMethod(Method):
         edge_drop: float,
         feature_mask: float,
         decorrelation_weight: float,
+        sees_edges: bool = True,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.perturb = Perturbation(edge_drop=edge_drop, feature_mask=feature_mask)
         self.decorrelation_weight = decorrelation_weight
+        self.sees_edges = sees_edges
 
     @classmethod
     def build(cls, config: Any, spec: Spec) -> Self:
@@ -121,7 +131,15 @@ class CCASSGMethod(Method):
             edge_drop=config.edge_drop,
             feature_mask=config.feature_mask,
             decorrelation_weight=config.decorrelation_weight,
+            sees_edges=config.encoder == "gcn",
         )
+
+    def prepare(self, graph: Graph) -> Graph:
+        """Take all edges away from an MLP: a GCN layer is a linear map then."""
+        if self.sees_edges:
+            return graph
+        nothing = graph.adjacency.value.new_zeros(graph.adjacency.num_edges).bool()
+        return replace(graph, adjacency=graph.adjacency.select(nothing), origin=None)
 
     def training_loss(self, batch: Graph) -> LossTerms:
         """Return the two terms for two fresh views."""

@@ -1,9 +1,12 @@
 """The list of all methods; command line, bench, tuning and tests derive from it."""
 
 from dsgrl.methods.base import Method
+from dsgrl.methods.bgrl import BGRLMethod
 from dsgrl.methods.cca_ssg import CCASSGMethod
 from dsgrl.methods.dgi import DGIMethod
 from dsgrl.methods.dsgrl import DSGRLMethod
+from dsgrl.methods.gca import GCAMethod
+from dsgrl.methods.ggd import GGDMethod
 from dsgrl.methods.training_free import HistogramsMethod, HopsMethod, WalksMethod
 
 METHODS: dict[str, type[Method]] = {
@@ -13,4 +16,7 @@ METHODS: dict[str, type[Method]] = {
     "histograms": HistogramsMethod,
     "cca-ssg": CCASSGMethod,
     "dgi": DGIMethod,
+    "gca": GCAMethod,
+    "bgrl": BGRLMethod,
+    "ggd": GGDMethod,
 }
