@@ -10,7 +10,7 @@ The embedding is the encoder's result on unmasked features; that of a graph is i
 pooled nodes. The authors' program (https://github.com/THUDM/GraphMAE) differs in these
 points:
 
-* dropout of sparse features draws one mask for the token, not one for every hidden node;
+* dropout of sparse features draws one mask for the token, not one per hidden node;
 * GIN has ReLU inside its MLP, where theirs has a normalisation and PReLU;
 * COLLAB has ReLU between the layers there, and PReLU here;
 * features of nodes are divided by their row's sum (`scaling="rows"`, in the recipes),
@@ -28,6 +28,7 @@ from dsgrl.encode import Encoder, GATLayer, GINLayer, Readout, drop
 from dsgrl.encode.layers import LAYERS
 from dsgrl.graph import Adjacency, Features, Graph, Spec, propagate
 from dsgrl.graph.graph import select_rows
+from dsgrl.losses.contrastive import SHORTEST
 from dsgrl.methods.base import Method, Progress
 from dsgrl.methods.bgrl import half_cosine
 from dsgrl.methods.config import FitConfig
@@ -99,7 +100,7 @@ class GraphMAEMethod(Method):
         )
         norm: NormName | Literal["auto"] | None = parameter(
             one_of(AUTO, None, *get_args(NormName)),
-            'normalisation after each layer; "auto": None for nodes, "batch" for graphs',
+            'normalisation of each layer; "auto": None for nodes, "batch" for graphs',
             default=AUTO,
         )
         dropout: float = parameter(
@@ -174,13 +175,15 @@ class GraphMAEMethod(Method):
     def build(cls, config: Any, spec: Spec) -> Self:
         """Build the encoder and a decoder of one layer."""
         inputs, width = spec.in_channels[0], config.out_channels
-        make: Any = LAYERS[config.encoder]
-        layer = make
-        if make is GATLayer:
-            make = partial(make, dropout=config.attention_drop)
-            layer = partial(make, heads=config.num_heads)
-        elif make is GINLayer:
-            make = partial(make, hidden_channels=width)
+        layer: Any = LAYERS[config.encoder]
+        decoder = layer
+        if layer is GATLayer:
+            layer = partial(layer, dropout=config.attention_drop)
+            # The codes of hidden nodes are masked: they cannot attend to anything.
+            decoder = partial(layer, bipartite=True)
+            layer = partial(layer, heads=config.num_heads)
+        elif layer is GINLayer:
+            decoder = partial(layer, hidden_channels=width)
         encoder = Encoder(
             inputs,
             width,
@@ -195,7 +198,7 @@ class GraphMAEMethod(Method):
         names = ("mask_rate", "replace_rate", "error_power", "dropout", "decay")
         return cls(
             encoder,
-            make(width, inputs),
+            decoder(width, inputs),
             (inputs, width),
             readout=config.readout,
             **{name: getattr(config, name) for name in names},
@@ -233,9 +236,7 @@ class GraphMAEMethod(Method):
         is_token = torch.zeros(count)
         is_token[hidden[len(replaced) :]] = 1.0
         device = self.token.device
-        hidden, source, is_token = (
-            t.to(device) for t in (hidden, source, is_token)
-        )
+        hidden, source, is_token = (t.to(device) for t in (hidden, source, is_token))
         seen = select_rows(x, source) if len(replaced) else x
         if isinstance(seen, Adjacency) and not isinstance(
             self.encoder.layers[0], GATLayer
@@ -263,6 +264,8 @@ class _HiddenRows:
 
 def scaled_cosine_error(guess: Tensor, target: Tensor, power: float) -> Tensor:
     """Return the mean of (1 - cos)^power over the rows [M, F], Eq. 2."""
-    cosine = F.cosine_similarity(guess, target, dim=1)
+    # A guess from no visible neighbour is zero at first.
+    guess, target = (F.normalize(h, dim=1, eps=SHORTEST) for h in (guess, target))
+    cosine = (guess * target).sum(dim=1)
     # Rounding must not make a negative number, which has no fractional power.
     return (1 - cosine).clamp_min(0).pow(power).mean()

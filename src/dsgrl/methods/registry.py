@@ -7,6 +7,7 @@ from dsgrl.methods.dgi import DGIMethod
 from dsgrl.methods.dsgrl import DSGRLMethod
 from dsgrl.methods.gca import GCAMethod
 from dsgrl.methods.ggd import GGDMethod
+from dsgrl.methods.graphmae import GraphMAEMethod
 from dsgrl.methods.training_free import HistogramsMethod, HopsMethod, WalksMethod
 
 METHODS: dict[str, type[Method]] = {
@@ -19,4 +20,5 @@ METHODS: dict[str, type[Method]] = {
     "gca": GCAMethod,
     "bgrl": BGRLMethod,
     "ggd": GGDMethod,
+    "graphmae": GraphMAEMethod,
 }
