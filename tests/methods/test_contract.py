@@ -270,7 +270,7 @@ def test_training__resumed_from_its_state_is_the_same_to_the_last_bit(
 
 
 # Names that parameters of methods may have.
-WORDS = ("batch", "layer", "prelu", "uniform", "mlp", "gcn", "max")
+WORDS = ("batch", "layer", "prelu", "uniform", "mlp", "gat", "gin", "max")
 # Settings that give a parameter a meaning, and parameters about graphs of many.
 BESIDE: dict[str, dict[str, Any]] = {
     **{key: {"num_layers": 2} for key in ("dropout", "hidden_channels", "norm")},

@@ -24,8 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dsgrl.encode import Encoder, GATLayer, GINLayer, Readout, drop
-from dsgrl.encode.layers import LAYERS
+from dsgrl.encode import Encoder, GATLayer, GINLayer, GraphLayer, Readout, drop
 from dsgrl.graph import Adjacency, Features, Graph, Spec, propagate
 from dsgrl.graph.graph import select_rows
 from dsgrl.losses.contrastive import SHORTEST
@@ -45,7 +44,7 @@ from dsgrl.parameters import (
     one_of,
     parameter,
 )
-from dsgrl.typing import EncoderName, Level, LossTerms, NormName, ReadoutName
+from dsgrl.typing import Level, LossTerms, NormName, ReadoutName
 
 NODES = {
     "encoder": "gat",
@@ -70,7 +69,8 @@ class GraphMAEMethod(Method):
 
     Args:
         encoder: embeds a graph, (A, X) -> Z [N, D].
-        decoder: rebuilds features from codes, (A, H) -> X [N, F].
+        decoder: one layer that rebuilds features from codes, (A, H) -> X [M, F]; it
+            has no weights for the codes of a node itself, which are masked.
         widths: F and D.
         mask_rate: share of hidden nodes.
         replace_rate: share of the hidden nodes with features of another node in the
@@ -90,8 +90,8 @@ class GraphMAEMethod(Method):
         num_layers: int = parameter(
             COUNT, "layers of the encoder", default=2, search=(1, 3, "linear")
         )
-        encoder: EncoderName | Literal["auto"] = parameter(
-            one_of(AUTO, *get_args(EncoderName)),
+        encoder: Literal["gat", "gin", "auto"] = parameter(
+            one_of(AUTO, "gat", "gin"),
             'layers of encoder and decoder; "auto": "gat" for nodes, "gin" for graphs',
             default=AUTO,
         )
@@ -153,7 +153,7 @@ class GraphMAEMethod(Method):
     def __init__(
         self,
         encoder: nn.Module,
-        decoder: nn.Module,
+        decoder: GraphLayer,
         widths: tuple[int, int],
         *,
         mask_rate: float,
@@ -170,20 +170,18 @@ class GraphMAEMethod(Method):
         self.mask_rate, self.replace_rate = mask_rate, replace_rate
         self.error_power, self.dropout, self.decay = error_power, dropout, decay
         self.readout = Readout(readout)
+        # A GAT layer needs X W only, others may need A X.
+        self.keeps_sparse = isinstance(decoder, GATLayer)
 
     @classmethod
     def build(cls, config: Any, spec: Spec) -> Self:
         """Build the encoder and a decoder of one layer."""
         inputs, width = spec.in_channels[0], config.out_channels
-        layer: Any = LAYERS[config.encoder]
-        decoder = layer
-        if layer is GATLayer:
-            layer = partial(layer, dropout=config.attention_drop)
-            # The codes of hidden nodes are masked: they cannot attend to anything.
-            decoder = partial(layer, bipartite=True)
-            layer = partial(layer, heads=config.num_heads)
-        elif layer is GINLayer:
-            decoder = partial(layer, hidden_channels=width)
+        layer: Any = GINLayer
+        decoder: Any = partial(GINLayer, hidden_channels=width)
+        if config.encoder == "gat":
+            decoder = partial(GATLayer, dropout=config.attention_drop)
+            layer = partial(decoder, heads=config.num_heads)
         encoder = Encoder(
             inputs,
             width,
@@ -198,7 +196,7 @@ class GraphMAEMethod(Method):
         names = ("mask_rate", "replace_rate", "error_power", "dropout", "decay")
         return cls(
             encoder,
-            decoder(width, inputs),
+            decoder(width, inputs, bipartite=True),
             (inputs, width),
             readout=config.readout,
             **{name: getattr(config, name) for name in names},
@@ -206,14 +204,23 @@ class GraphMAEMethod(Method):
 
     def training_loss(self, batch: Graph) -> LossTerms:
         """Return the error of the rebuilt features of hidden nodes."""
-        hidden, x = self._hide(batch.x)
-        z = self.encoder(batch.adjacency, x)
-        codes = self.bridge(z).index_fill(0, hidden, 0.0)
-        rebuilt = self.decoder(batch.adjacency, drop(codes, self.dropout))
+        order = torch.randperm(batch.num_nodes).to(batch.adjacency.device)
+        count = max(1, int(self.mask_rate * len(order)))
+        hidden, visible = order[:count], order[count:]
+        z = self.encoder(batch.adjacency, self._mask(batch.x, hidden))
+        codes = drop(self.bridge(z[visible]), self.dropout)
+        codes = torch.zeros_like(z).index_copy(0, visible, codes)
+        # Only the rows of hidden nodes are rebuilt.
+        rows = select_rows(
+            batch.adjacency.normalized(self.decoder.normalization), hidden
+        )
+        rebuilt = self.decoder(
+            Adjacency(rows.pattern, rows.value, bipartite=True), codes
+        )
         target = select_rows(batch.x, hidden)
         if isinstance(target, Adjacency):
             target = target.to_dense()
-        error = scaled_cosine_error(rebuilt[hidden], target, self.error_power)
+        error = scaled_cosine_error(rebuilt, target, self.error_power)
         return LossTerms({"reconstruction": error}, z=z.detach())
 
     def rate(self, progress: Progress) -> float:
@@ -226,31 +233,27 @@ class GraphMAEMethod(Method):
         z: Tensor = self.encoder(graph.adjacency, graph.x)
         return z if graph.ptr is None else self.readout(z, graph.ptr)
 
-    def _hide(self, x: Features) -> tuple[Tensor, Any]:
-        """Hide some nodes; return their numbers [M] and the input of the encoder."""
-        count = x.shape[0]
-        hidden = torch.randperm(count)[: max(1, int(self.mask_rate * count))]
-        replaced = hidden[: int(self.replace_rate * len(hidden))]
-        source = torch.arange(count)
-        source[replaced] = torch.randint(count, replaced.shape)
-        is_token = torch.zeros(count)
-        is_token[hidden[len(replaced) :]] = 1.0
-        device = self.token.device
-        hidden, source, is_token = (t.to(device) for t in (hidden, source, is_token))
-        seen = select_rows(x, source) if len(replaced) else x
-        if isinstance(seen, Adjacency) and not isinstance(
-            self.encoder.layers[0], GATLayer
-        ):
-            seen = seen.to_dense()
-        if isinstance(seen, Tensor):
-            masked = torch.where(is_token[:, None] > 0, self.token, seen)
-            return hidden, drop(masked, self.dropout)
-        kept = seen.value * (1 - is_token)[seen.pattern.row]
-        rows = seen.with_value(drop(kept, self.dropout))
-        return hidden, _HiddenRows(rows, is_token, drop(self.token, self.dropout))
+    def _mask(self, x: Features, hidden: Tensor) -> Any:
+        """Return the input of the encoder: hidden rows [M] replaced, and dropout."""
+        count = int(self.replace_rate * len(hidden))
+        replaced, token = hidden[:count], hidden[count:]
+        if count:
+            source = torch.arange(x.shape[0], device=hidden.device)
+            drawn = torch.randint(x.shape[0], replaced.shape)
+            x = select_rows(x, source.index_copy(0, replaced, drawn.to(hidden.device)))
+        if isinstance(x, Adjacency) and not self.keeps_sparse:
+            x = x.to_dense()
+        if not isinstance(x, Adjacency):
+            masked = x.index_copy(0, token, self.token.expand(len(token), -1))
+            return drop(masked, self.dropout)
+        is_token = torch.zeros(x.shape[0], device=hidden.device)
+        is_token[token] = 1.0
+        kept = x.value * (1 - is_token)[x.pattern.row]
+        rows = x.with_value(drop(kept, self.dropout))
+        return _MaskedRows(rows, is_token, drop(self.token, self.dropout))
 
 
-class _HiddenRows:
+class _MaskedRows:
     """Sparse features, some rows of which are a dense vector: only X W is computed."""
 
     def __init__(self, rows: Adjacency, is_token: Tensor, token: Tensor) -> None:
