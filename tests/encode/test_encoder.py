@@ -84,17 +84,11 @@ def test_encoder__input_is_left_untouched(community_graph: Data) -> None:
 @pytest.mark.parametrize("norm", [None, "batch", "layer"])
 @pytest.mark.parametrize("activation", ["relu", "leaky_relu", "prelu"])
 @pytest.mark.parametrize("activate_last", [False, True])
-@pytest.mark.parametrize("norm_after", [False, True])
 def test_encoder__is_its_parts_one_after_the_other(
-    norm: Any,
-    activation: Any,
-    activate_last: bool,
-    norm_after: bool,
-    community_graph: Data,
+    norm: Any, activation: Any, activate_last: bool, community_graph: Data
 ) -> None:
     """Normalisation and activation after every layer, or all but the last."""
     options = {"norm": norm, "activation": activation, "activate_last": activate_last}
-    options["norm_after"] = norm_after
     encoder = Encoder(5, 4, 3, num_layers=3, dropout=0.0, **options)
     adjacency, x = adjacency_of(community_graph), torch.randn(60, 5)
     learned = [nn.PReLU().weight.data.clone() for _ in range(3)]
@@ -106,10 +100,9 @@ def test_encoder__is_its_parts_one_after_the_other(
     for number, layer in enumerate(encoder.layers):
         h = layer(adjacency, h)
         if number < activated:
-            h = encoder.norms[number](h) if norm and not norm_after else h
+            h = encoder.norms[number](h) if norm else h
             slope = {"relu": 0.0, "leaky_relu": 11 / 48, "prelu": learned[number]}
             h = h.clamp_min(0) + slope[activation] * h.clamp_max(0)
-            h = encoder.norms[number](h) if norm and norm_after else h
     z = encoder(adjacency, x)
     torch.testing.assert_close(z, h)
     # The result is still there after the backward pass, and all parts have gradients.
@@ -117,8 +110,7 @@ def test_encoder__is_its_parts_one_after_the_other(
     torch.testing.assert_close(z, h)
     assert all(p.grad is not None and p.grad.any() for p in encoder.parameters())
     biases = [layer.bias is not None for layer in encoder.layers]
-    hidden = norm != "batch" or norm_after
-    assert biases == [number >= activated or hidden for number in range(3)]
+    assert biases == [number >= activated or norm != "batch" for number in range(3)]
 
 
 def test_encoder__takes_a_class_of_layers(community_graph: Data) -> None:

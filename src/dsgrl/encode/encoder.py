@@ -39,7 +39,7 @@ class Encoder(nn.Module):
         layer: "gcn", "sage", "gin" or "gat"; without a schema also a class of layers,
             called as (in_channels, out_channels, bias=...).
         dropout: share dropped between the layers while training.
-        norm: normalisation at each activation: None, "batch" or "layer".
+        norm: normalisation before each activation: None, "batch" or "layer".
         jump: what is returned: the "last" layer's result, the "sum" of all layers'
             results (then hidden and out must agree) or all of them side by side,
             "cat".
@@ -52,7 +52,6 @@ class Encoder(nn.Module):
             or "prelu" (a learned slope per layer).
         activate_last: whether the last layer has a normalisation and an activation,
             too.
-        norm_after: whether to normalise after the activation and not before it.
     """
 
     def __init__(
@@ -70,7 +69,6 @@ class Encoder(nn.Module):
         last_bias: bool = True,
         activation: ActivationName = "relu",
         activate_last: bool = False,
-        norm_after: bool = False,
     ) -> None:
         super().__init__()
         if jump == "sum" and num_layers > 1 and hidden_channels != out_channels:
@@ -85,7 +83,7 @@ class Encoder(nn.Module):
             make = partial(RelationalLayer, schema, layer)
         outputs = [*[hidden_channels] * (num_layers - 1), out_channels]
         activated = num_layers if activate_last else num_layers - 1
-        biases = [norm != "batch" or norm_after] * activated
+        biases = [norm != "batch"] * activated
         biases += [last_bias] * (num_layers - activated)
         inputs = [in_channels, *outputs[:-1]]
         self.layers = nn.ModuleList(
@@ -99,7 +97,7 @@ class Encoder(nn.Module):
             for _ in range(activated)
             if activation != "relu"
         )
-        self.activated, self.norm_after = activated, norm_after
+        self.activated = activated
         self.dropout = dropout
         self.jump = jump
         self.in_channels, self.widths = in_channels, outputs
@@ -137,16 +135,13 @@ class Encoder(nn.Module):
 
     def _activate(self, number: int, h: Tensor, dropout: float) -> Tensor:
         """Normalise, activate and drop the result of a layer."""
+        if self.norms:
+            h = _per_view(self.norms[number], h)
         is_last = number == len(self.layers) - 1
-        norm = self.norms[number] if self.norms else None
-        if norm is not None and not self.norm_after:
-            h, norm = _per_view(norm, h), None
-        if not (self.activations or is_last or norm):
-            # It overwrites its result in the backward pass: not for what others read.
-            return activate(h, dropout=dropout)
-        h = self.activations[number](h) if self.activations else F.relu(h)
-        if norm is not None:
-            h = _per_view(norm, h)
+        if not self.activations:
+            # `activate` would overwrite the result in the backward pass.
+            return F.relu(h) if is_last else activate(h, dropout=dropout)
+        h = self.activations[number](h)
         return drop(h, dropout) if dropout and not is_last else h
 
 
