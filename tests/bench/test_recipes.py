@@ -99,6 +99,19 @@ def test_recipe__of_the_paper_leaves_nothing_to_our_defaults(name: str) -> None:
     assert left <= OPEN | {"views__refresh", "readout"}
 
 
+@pytest.mark.parametrize("name", [n for n in RECIPES if n.startswith("published")])
+def test_recipe__of_a_baseline_leaves_nothing_open_and_names_its_source(
+    name: str,
+) -> None:
+    system = SYSTEMS[users_of(name)[0]]
+    level = DATASETS[name.split("/")[2]].level
+    values = system.complete(system.configure(load(name), level), level)
+    assert {key for key, value in values.items() if value == "auto"} == {"device"}
+    text = (recipes.FOLDER / f"{name}.toml").read_text()
+    assert text.startswith("# ")
+    assert "https://" in text
+
+
 def test_recipes__there_is_one_for_every_number_of_the_paper() -> None:
     wanted = {
         f"paper/{row['method'].removeprefix('dsgrl-')}/{column['dataset']}"

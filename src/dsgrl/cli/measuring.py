@@ -105,7 +105,10 @@ def bench(
         ),
     ] = None,
     recipe: Annotated[
-        str, typer.Option(help="default, paper, tuned, or a recipe file (.toml).")
+        str,
+        typer.Option(
+            help="default, paper, published, tuned, or a recipe file (.toml)."
+        ),
     ] = "default",
     settings: SetOption = None,
     protocol: Annotated[
