@@ -92,7 +92,7 @@ def test_probe__test_rows_do_not_touch_the_fit(
         np.testing.assert_array_equal(one, two)
 
 
-@every_probe
+@pytest.mark.parametrize("probe", ["logistic", "knn"])
 def test_probe__several_labels_a_row(probe: str) -> None:
     z, targets = several_labels()
     (split,) = protocol_splits("60/20/20", targets.values, num_splits=1)

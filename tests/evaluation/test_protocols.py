@@ -192,7 +192,11 @@ def test_evaluate__refuses_in_one_line(blobs: Any) -> None:
         ({"y": y[:-1]}, r"shape \[300, 6\] for 299 labels"),
         ({"z": z[:, 0]}, r"shape \[300\]"),
         ({"z": broken}, "in 1 of 300 rows, the first in row 7"),
-        ({"probe": "svm"}, "unknown probe 'svm', expected logistic, knn"),
+        ({"probe": "tree"}, "unknown probe 'tree', expected logistic, knn, svm"),
+        (
+            {"protocol": "10-fold-svm", "probe": "knn"},
+            "probe 'knn' for protocol '10-fold-svm', expected 'svm'",
+        ),
         ({"metric": "f2"}, "unknown metric 'f2', expected accuracy"),
         ({"protocol": "half"}, "unknown protocol 'half'"),
         ({"num_splits": 0}, "0 splits"),

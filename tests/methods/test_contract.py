@@ -21,6 +21,12 @@ from samples import LEVELS, make_data, make_graphs, permute
 
 # Small and quick, for methods that have these.
 SMALL = {"out_channels": 6, "epochs": 3}
+# Layers that share the columns: each needs some, or ReLU leaves a layer without any.
+SMALL_OF: dict[str, dict[str, Any]] = {
+    "graphcl": {"out_channels": 24},
+    "joao": {"out_channels": 24},
+    "simgrace": {"out_channels": 40},
+}
 CASES = [
     (name, level)
     for name, method in METHODS.items()
@@ -41,8 +47,8 @@ every_trained_method_of_nodes = pytest.mark.parametrize(
 
 def config_of(name: str, **changes: Any) -> Any:
     kind = METHODS[name].Config
-    known = {k: v for k, v in {**SMALL, **changes}.items() if k in kind.declared()}
-    return kind(**known)
+    given = {**SMALL, **SMALL_OF.get(name, {}), **changes}
+    return kind(**{k: v for k, v in given.items() if k in kind.declared()})
 
 
 def data_of(level: str, seed: int = 0) -> Any:
@@ -131,6 +137,28 @@ def test_method__one_step_is_finite_and_reaches_everything_that_learns(
         if parameter in totals and totals[parameter] <= 1e-7 * largest
     ]
     assert unreached == []
+
+
+@every_trained_case
+def test_method__steps_move_everything_that_learns(name: str, level: str) -> None:
+    """Whatever the number of optimisers; none has a parameter of another."""
+    method, graph = built(name, level)
+    config = config_of(name).resolved(Spec.of(graph))
+    optimizers = method.optimizers(config)
+    owned = [p for o in optimizers for group in o.param_groups for p in group["params"]]
+    assert len(owned) == len({*owned})
+    assert {*owned} == {p for p in method.parameters() if p.requires_grad}
+    before = {key: p.detach().clone() for key, p in method.named_parameters()}
+    method.train()
+    for _ in range(2):
+        for batch in method.batches(graph, config):
+            method.step(batch, optimizers)
+    unmoved = [
+        key
+        for key, p in method.named_parameters()
+        if p.requires_grad and torch.equal(p, before[key])
+    ]
+    assert unmoved == []
 
 
 @every_trained_method_of_nodes
@@ -270,7 +298,9 @@ def test_training__resumed_from_its_state_is_the_same_to_the_last_bit(
 
 
 # Names that parameters of methods may have.
-WORDS = ("batch", "layer", "prelu", "uniform", "mlp", "gat", "gin", "max")
+WORDS = ("batch", "layer", "prelu", "uniform", "mlp", "gat", "gin", "max", "nodes")
+# A small change of these shows late.
+LARGE: dict[str, Any] = {"prior_weight": 3.0}
 # Settings that give a parameter a meaning, and parameters about graphs of many.
 BESIDE: dict[str, dict[str, Any]] = {
     **{key: {"num_layers": 2} for key in ("dropout", "hidden_channels", "norm")},
@@ -282,7 +312,9 @@ OF_GRAPHS = {"readout"}
 def another_value(value: Any, kind: type[FitConfig], key: str) -> Any:
     """Return a value that the parameter allows and that is not the given one."""
     tries: tuple[Any, ...] = (5, *WORDS)
-    if isinstance(value, bool):
+    if key in LARGE:
+        tries = (LARGE[key],)
+    elif isinstance(value, bool):
         tries = (not value,)
     elif isinstance(value, int | float):
         tries = (value + 1,) if value >= 1 else (value + 0.2, value / 2)

@@ -4,7 +4,7 @@
 modules behind them: `feature` learns two sets of features, side by side [N, V, D1] so
 that the shared encoder takes them in one pass (`per_type` for several types of nodes);
 `topology` learns a second graph, `controls` has the ones a learned graph must beat;
-`perturb` weakens views at random.
+`perturb` weakens views at random, `graph_views` draws views of whole graphs.
 """
 
 from dsgrl.augment.controls import FixedTopology

@@ -36,11 +36,16 @@ def evaluate(
     ] = None,
     protocol: Annotated[
         str | None,
-        typer.Option(help="5/15/80, 10/10/80, balanced or folds (default: 5/15/80)."),
+        typer.Option(
+            help="5/15/80, 10/10/80, balanced, folds or 10-fold-svm (default: 5/15/80)."
+        ),
     ] = None,
     probe: Annotated[
-        Literal["logistic", "knn"], typer.Option(help="Classifier of the vectors.")
-    ] = "logistic",
+        Literal["logistic", "knn", "svm"] | None,
+        typer.Option(
+            help="Classifier of the vectors (default: logistic; svm for 10-fold-svm)."
+        ),
+    ] = None,
     metric: Annotated[
         str | None,
         typer.Option(help="accuracy, macro_f1, micro_f1 or roc_auc."),
@@ -53,7 +58,8 @@ def evaluate(
     """Score embeddings by how well labels can be predicted from them.
 
     A linear classifier is fitted on training rows, tuned on validation rows and scored
-    on test rows, on ten seeded splits.
+    on test rows, on ten seeded splits. Protocol 10-fold-svm has a support vector
+    machine and ten folds instead, as papers on whole graphs report it.
     """
     from dsgrl.evaluation.files import evaluate_files
 

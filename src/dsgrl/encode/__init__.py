@@ -2,12 +2,14 @@
 
 `dense` has the fast row-wise steps, `layers` the four kinds of message passing,
 `relational` one of them per relation, `encoder` their stack, `readout` the step from
-nodes to graphs. All of them take several views side by side [N, V, C].
+nodes to graphs. All of them take several views side by side [N, V, C]. `pooled` has
+the encoders of whole graphs that several baselines share.
 """
 
 from dsgrl.encode.dense import activate, drop, linear
 from dsgrl.encode.encoder import Encoder, PyGEncoder
 from dsgrl.encode.layers import GATLayer, GCNLayer, GINLayer, GraphLayer, SAGELayer
+from dsgrl.encode.pooled import PooledEncoder, SummedEncoder
 from dsgrl.encode.readout import Readout, merge_views, smooth
 from dsgrl.encode.relational import RelationalLayer
 
@@ -17,10 +19,12 @@ __all__ = [
     "GCNLayer",
     "GINLayer",
     "GraphLayer",
+    "PooledEncoder",
     "PyGEncoder",
     "Readout",
     "RelationalLayer",
     "SAGELayer",
+    "SummedEncoder",
     "activate",
     "drop",
     "linear",

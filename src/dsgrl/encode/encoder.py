@@ -201,11 +201,11 @@ class PyGEncoder(nn.Module):
 def _per_view(norm: nn.Module, h: Tensor) -> Tensor:
     """Normalise each view separately [N, (V,) C]."""
     if h.dim() == 2:
-        return _normalize(norm, h)
-    return torch.stack([_normalize(norm, view) for view in h.unbind(1)], dim=1)
+        return normalize_rows(norm, h)
+    return torch.stack([normalize_rows(norm, view) for view in h.unbind(1)], dim=1)
 
 
-def _normalize(norm: nn.Module, h: Tensor) -> Tensor:
+def normalize_rows(norm: nn.Module, h: Tensor) -> Tensor:
     """Normalise rows [N, C]; batch norm uses running statistics for a single row."""
     if isinstance(norm, nn.BatchNorm1d) and h.size(0) == 1:
         return F.batch_norm(

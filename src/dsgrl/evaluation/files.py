@@ -55,7 +55,7 @@ def evaluate_files(
     labels: Path | None = None,
     *,
     protocol: str | None = None,
-    probe: str = "logistic",
+    probe: str | None = None,
     metric: str | None = None,
     num_splits: int | None = None,
     random_state: int = 0,

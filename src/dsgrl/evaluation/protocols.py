@@ -12,7 +12,12 @@ from dsgrl.evaluation.manifest import manifest_hash
 from dsgrl.evaluation.metrics import METRICS
 from dsgrl.evaluation.probes import PROBES, logistic_probe
 from dsgrl.evaluation.shared import SharedAxes, are_worth_sharing
-from dsgrl.evaluation.splits import DEFAULT_PROTOCOL, checked_splits, protocol_splits
+from dsgrl.evaluation.splits import (
+    DEFAULT_PROTOCOL,
+    SVM_PROTOCOL,
+    checked_splits,
+    protocol_splits,
+)
 from dsgrl.typing import FloatArray, InputError, Score, Split
 
 
@@ -22,7 +27,7 @@ def evaluate(
     *,
     splits: Sequence[Split] | None = None,
     protocol: str | None = None,
-    probe: str = "logistic",
+    probe: str | None = None,
     metric: str | None = None,
     num_splits: int | None = None,
     random_state: int = 0,
@@ -38,7 +43,8 @@ def evaluate(
             labels (`protocol_splits` draws them).
         protocol: how to split (see `protocol_splits`), "5/15/80" if not given; beside
             `splits`, their name.
-        probe: "logistic" or "knn".
+        probe: "logistic", "knn" or "svm"; if not given, "svm" for "10-fold-svm" and
+            "logistic" for all else.
         metric: "accuracy", "macro_f1", "micro_f1" or "roc_auc"; if not given,
             micro F1 for several labels a row, macro F1 for IMDB's protocols and
             accuracy for all else.
@@ -51,7 +57,8 @@ def evaluate(
         Test scores in percent, one per split, with `mean` and `std`; also the
         validation scores of the same probes, and a hash of the splits.
     """
-    _require("probe", probe, PROBES)
+    if probe is not None:
+        _require("probe", probe, PROBES)
     rows = _embeddings(z)
     labels = np.asarray(y)
     if len(rows) != len(labels):
@@ -73,6 +80,7 @@ def evaluate(
         splits = checked_splits(splits[:num_splits], targets)
     metric = metric or _default_metric(targets, protocol)
     _require("metric", metric, METRICS)
+    probe = _probe_of(protocol, probe)
     # Such small matrix products are ten times slower with several threads.
     with threadpool_limits(1):
         judge = PROBES[probe]
@@ -112,6 +120,17 @@ def _order(ids: npt.ArrayLike, num_rows: int) -> npt.NDArray[np.intp]:
             f"embeddings, expected one each"
         )
     return np.argsort(numbers, kind="stable")
+
+
+def _probe_of(protocol: str, given: str | None) -> str:
+    if protocol != SVM_PROTOCOL:
+        return given or "logistic"
+    if given not in (None, "svm"):
+        raise InputError(
+            f"probe '{given}' for protocol '{protocol}', expected 'svm': for ten folds "
+            f"with another probe choose 'folds'"
+        )
+    return "svm"
 
 
 def _default_metric(targets: Targets, protocol: str) -> str:

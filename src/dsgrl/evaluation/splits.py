@@ -14,12 +14,14 @@ from dsgrl.evaluation.masks import Masks, checked_masks, mask_splits
 from dsgrl.typing import InputError, IntArray, Split
 
 DEFAULT_PROTOCOL = "5/15/80"
+SVM_PROTOCOL = "10-fold-svm"
 PROTOCOLS = (
     DEFAULT_PROTOCOL,
     "10/10/80",
     "balanced",
     "public",
     "folds",
+    SVM_PROTOCOL,
     "imdb-20",
     "imdb-40",
     "imdb-60",
@@ -53,6 +55,8 @@ def protocol_splits(
     public         the data's own, from `masks`
     folds          the ten public folds of `dataset`; ten seeded stratified ones for
                    other sets
+    10-fold-svm    ten seeded stratified folds, not the public ones, for a support
+                   vector machine that is chosen inside the training folds
     imdb-20 ... 80  ten stratified draws among the test rows of `masks`: that percent
                    for training, the rest for testing; the data's validation rows
     =============  ==================================================================
@@ -75,8 +79,9 @@ def protocol_splits(
         splits = mask_splits(checked_masks(protocol, masks, len(targets.known)))[
             :num_splits
         ]
-    elif protocol == "folds":
-        splits = _folds(targets, dataset, folder, random_state)[:count]
+    elif protocol in ("folds", SVM_PROTOCOL):
+        public = dataset if protocol == "folds" else None
+        splits = _folds(targets, public, folder, random_state)[:count]
     else:
         splits = _draw(protocol, targets, masks, count, random_state)
     return checked_splits(splits, targets)

@@ -1,5 +1,6 @@
 """The list of all methods; command line, bench, tuning and tests derive from it."""
 
+from dsgrl.methods.ad_gcl import ADGCLMethod
 from dsgrl.methods.base import Method
 from dsgrl.methods.bgrl import BGRLMethod
 from dsgrl.methods.cca_ssg import CCASSGMethod
@@ -7,7 +8,10 @@ from dsgrl.methods.dgi import DGIMethod
 from dsgrl.methods.dsgrl import DSGRLMethod
 from dsgrl.methods.gca import GCAMethod
 from dsgrl.methods.ggd import GGDMethod
+from dsgrl.methods.graphcl import GraphCLMethod
 from dsgrl.methods.graphmae import GraphMAEMethod
+from dsgrl.methods.joao import JOAOMethod
+from dsgrl.methods.simgrace import SimGRACEMethod
 from dsgrl.methods.training_free import HistogramsMethod, HopsMethod, WalksMethod
 
 METHODS: dict[str, type[Method]] = {
@@ -21,4 +25,8 @@ METHODS: dict[str, type[Method]] = {
     "bgrl": BGRLMethod,
     "ggd": GGDMethod,
     "graphmae": GraphMAEMethod,
+    "graphcl": GraphCLMethod,
+    "joao": JOAOMethod,
+    "ad-gcl": ADGCLMethod,
+    "simgrace": SimGRACEMethod,
 }
