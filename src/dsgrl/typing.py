@@ -23,6 +23,7 @@ L          num_layers                 layers of the encoder
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -118,8 +119,11 @@ class LossTerms:
         terms = {name: value.item() for name, value in self.terms.items()}
         return {"loss": self.total.item(), **terms}
 
-    def backward(self) -> None:
+    def backward(self, inputs: Sequence[Tensor] | None = None) -> None:
         """Compute the gradients of the total.
+
+        Args:
+            inputs: what gets a gradient; by default all that it depends on.
 
         Raises:
             DivergenceError: if it is not a finite number.
@@ -128,7 +132,7 @@ class LossTerms:
         if not math.isfinite(total.item()):
             terms = (f"{name} {value:.3g}" for name, value in self.numbers().items())
             raise DivergenceError(", ".join(terms))
-        total.backward()
+        total.backward(inputs=inputs)
 
 
 class Split(NamedTuple):

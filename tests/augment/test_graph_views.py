@@ -14,7 +14,7 @@ from dsgrl.augment.graph_views import (
     EDGES,
     MASK,
     NODES,
-    NONE,
+    SAME,
     SUBGRAPH,
     GraphAugmentation,
     add_edges,
@@ -169,14 +169,14 @@ def test_mask__the_share_of_the_rows_of_every_graph(sparse: bool) -> None:
     assert counts.tolist() == [int(0.3 * size) for size in SIZES]
 
 
-def test_none__is_the_batch_itself() -> None:
+def test_same__is_the_batch_itself() -> None:
     batch = make_batch()
-    assert draw(batch, NONE) is batch
+    assert draw(batch, SAME) is batch
 
 
 def test_choice__every_graph_has_its_own() -> None:
     batch = make_batch()
-    kinds = [NODES, EDGES, SUBGRAPH, MASK, NONE, SUBGRAPH, NODES, EDGES]
+    kinds = [NODES, EDGES, SUBGRAPH, MASK, SAME, SUBGRAPH, NODES, EDGES]
     view = draw(batch, torch.tensor(kinds))
     assert view.ptr is not None
     for number, (kind, size) in enumerate(zip(kinds, SIZES, strict=True)):
@@ -187,7 +187,7 @@ def test_choice__every_graph_has_its_own() -> None:
         zeros = int(alone.x.eq(0).all(dim=1).sum())
         assert zeros == (int(0.3 * size) if kind == MASK else 0)
         entries = int(own.adjacency.num_edges)
-        if kind in (MASK, NONE):
+        if kind in (MASK, SAME):
             assert pairs(Graph(own.x, alone.adjacency)) == pairs(own)
         if kind == EDGES:
             assert alone.adjacency.num_edges == entries - 2 * int(0.3 * entries / 2)
@@ -205,7 +205,7 @@ def test_view__same_seed_same_view_and_the_input_is_untouched(kind: int) -> None
         view = draw(batch, kind, edge_add=0.2)
         found.append((view.x, view.adjacency.to_dense()))
     assert all(torch.equal(a, b) for a, b in zip(found[0], found[1], strict=True))
-    if kind != NONE:
+    if kind != SAME:
         assert not all(
             a.shape == b.shape and torch.equal(a, b)
             for a, b in zip(found[0], found[2], strict=True)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch_geometric.nn import GINConv, global_add_pool
 
-from dsgrl.encode import PooledEncoder
+from dsgrl.encode import PooledEncoder, SummedEncoder
 from dsgrl.graph import Adjacency, Graph, as_graph
 from samples import make_graphs
 
@@ -64,4 +64,16 @@ def test_features__sparse_ones_and_a_single_node_work() -> None:
         for table in (x, Adjacency.from_dense(x))
     )
     torch.testing.assert_close(dense, sparse, rtol=1e-4, atol=1e-4)
+    assert encoder(as_graph(make_graphs((1,)))).isfinite().all()
+
+
+def test_summed__is_the_sum_of_normalised_nodes() -> None:
+    graph = as_graph(make_graphs())
+    encoder = SummedEncoder(4, 6, num_layers=2)
+    assert graph.ptr is not None
+    nodes = encoder.embed_nodes(graph)
+    torch.testing.assert_close(nodes.mean(dim=0), torch.zeros(6), atol=1e-5, rtol=0)
+    z = encoder(graph)
+    start, end = graph.ptr[2:4].tolist()
+    torch.testing.assert_close(z[2], nodes[start:end].sum(dim=0), rtol=1e-4, atol=1e-4)
     assert encoder(as_graph(make_graphs((1,)))).isfinite().all()

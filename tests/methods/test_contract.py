@@ -25,6 +25,7 @@ SMALL = {"out_channels": 6, "epochs": 3}
 SMALL_OF: dict[str, dict[str, Any]] = {
     "graphcl": {"out_channels": 24},
     "joao": {"out_channels": 24},
+    "infograph": {"out_channels": 40},
     "simgrace": {"out_channels": 40},
 }
 CASES = [
@@ -298,13 +299,25 @@ def test_training__resumed_from_its_state_is_the_same_to_the_last_bit(
 
 
 # Names that parameters of methods may have.
-WORDS = ("batch", "layer", "prelu", "uniform", "mlp", "gat", "gin", "max", "nodes")
-# A small change of these shows late.
-LARGE: dict[str, Any] = {"prior_weight": 3.0}
+WORDS = (
+    "batch",
+    "layer",
+    "prelu",
+    "uniform",
+    "mlp",
+    "gat",
+    "gin",
+    "max",
+    "nodes",
+    "heat",
+)
+# A small change of these shows late, or on large graphs only.
+LARGE: dict[str, Any] = {"prior_weight": 3.0, "edges_per_node": 2}
 # Settings that give a parameter a meaning, and parameters about graphs of many.
 BESIDE: dict[str, dict[str, Any]] = {
     **{key: {"num_layers": 2} for key in ("dropout", "hidden_channels", "norm")},
     **{key: {"encoder": "gat"} for key in ("num_heads", "attention_drop")},
+    "heat_time": {"diffusion": "heat"},
 }
 OF_GRAPHS = {"readout"}
 

@@ -41,6 +41,6 @@ def mean_per_graph(value: Tensor, batch: Graph) -> Tensor:
     assert batch.ptr is not None
     pointer = batch.adjacency.pattern.rowptr[batch.ptr].long()
     sums = torch.segment_reduce(value, "sum", offsets=pointer)
-    counts = pointer.diff()
-    has_edges = counts > 0
-    return (sums / counts.clamp_min(1)).sum() / has_edges.sum().clamp_min(1)
+    counts: Tensor = pointer.diff()
+    mean: Tensor = sums / counts.clamp_min(1)
+    return mean.sum() / (counts > 0).sum().clamp_min(1)

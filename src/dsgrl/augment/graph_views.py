@@ -7,7 +7,7 @@ name        what is changed in a graph
 `edges`     a share of the edges is dropped, others may be added at random
 `subgraph`  a share of the nodes is kept: those around a random one
 `mask`      the features of a share of the nodes are set to zero
-`none`      nothing
+`same`      nothing
 ==========  =====================================================================
 
 Every graph has its own augmentation; there is no loop over graphs. A share of a number
@@ -27,9 +27,9 @@ from dsgrl.augment.perturb import scatter_number
 from dsgrl.graph import Adjacency, Features, Graph, Pattern
 from dsgrl.graph.graph import rows_of, select_rows, take_blocks
 
-AugmentationName = Literal["nodes", "edges", "subgraph", "mask", "none"]
+AugmentationName = Literal["nodes", "edges", "subgraph", "mask", "same"]
 AUGMENTATIONS: tuple[AugmentationName, ...] = get_args(AugmentationName)
-NODES, EDGES, SUBGRAPH, MASK, NONE = range(len(AUGMENTATIONS))
+NODES, EDGES, SUBGRAPH, MASK, SAME = range(len(AUGMENTATIONS))
 
 
 def names_of(text: str) -> list[int]:
@@ -37,7 +37,7 @@ def names_of(text: str) -> list[int]:
     names = text.split("+")
     if not {*names} <= {*AUGMENTATIONS} or len({*names}) < len(names):
         return []
-    return [AUGMENTATIONS.index(name) for name in names]  # type: ignore[arg-type]
+    return [AUGMENTATIONS.index(name) for name in names]
 
 
 class GraphAugmentation(NamedTuple):

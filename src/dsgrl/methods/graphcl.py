@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from dsgrl.augment.graph_views import (
     AUGMENTATIONS,
-    NONE,
+    SAME,
     GraphAugmentation,
     names_of,
 )
@@ -111,7 +111,7 @@ class GraphCLMethod(GraphContrast):
         kinds = torch.tensor(self.kinds)
         choice = kinds[torch.randint(len(kinds), (2, num_graphs))]
         if not self.both_views:
-            choice[0] = NONE
+            choice[0] = SAME
         return choice
 
     def compare(self, batch: Graph, choice: Tensor) -> tuple[Tensor, Tensor]:

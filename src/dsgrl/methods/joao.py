@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from dsgrl.augment.graph_views import NONE
+from dsgrl.augment.graph_views import SAME
 from dsgrl.graph import Graph
 from dsgrl.methods.base import Progress
 from dsgrl.methods.graphcl import NAMES, GraphCLMethod
@@ -53,7 +53,7 @@ class JOAOMethod(GraphCLMethod):
         augmentations: str = parameter(
             NAMES,
             "what a view may have lost, joined by '+'",
-            default="nodes+edges+subgraph+mask+none",
+            default="nodes+edges+subgraph+mask+same",
         )
         augment_share: float = parameter(
             SHARE,
@@ -80,7 +80,7 @@ class JOAOMethod(GraphCLMethod):
         self, encoder: nn.Module, *, prior_weight: float, **options: Any
     ) -> None:
         super().__init__(encoder, **options)
-        first = self.kinds if self.both_views else [NONE]
+        first = self.kinds if self.both_views else [SAME]
         self.pairs = torch.tensor(list(itertools.product(first, self.kinds)))
         self.prior_weight = prior_weight
         self.probability: Tensor
