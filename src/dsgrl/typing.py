@@ -42,7 +42,7 @@ SimilarityName = Literal["cosine", "inner"]
 EdgeWeightsName = Literal["normalized", "raw"]
 TopologyName = Literal["learned", "random", "knn_x", "knn_ax", "two_hop", "none"]
 CandidatesName = Literal["auto", "exact", "index", "hops"]
-EncoderName = Literal["gcn", "sage", "gin"]
+EncoderName = Literal["gcn", "sage", "gin", "gat"]
 NormName = Literal["batch", "layer"]
 ActivationName = Literal["relu", "leaky_relu", "prelu"]
 JumpName = Literal["last", "sum", "cat"]
@@ -53,7 +53,8 @@ RegularizerName = Literal["covariance", "orthogonality"]
 ScalingName = Literal[
     "length", "unit", "comparable", "columns", "standard", "rows", "none"
 ]
-NormalizationName = Literal["gcn", "mean", "sum"]
+NormalizationName = Literal["gcn", "mean", "sum", "loops"]
+DiffusionName = Literal["ppr", "heat"]
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]

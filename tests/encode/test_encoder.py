@@ -1,3 +1,4 @@
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv
 
 from dsgrl.encode import Encoder, PyGEncoder
-from dsgrl.encode.layers import LAYERS
+from dsgrl.encode.layers import LAYERS, GATLayer
 from dsgrl.graph import Adjacency, as_graph
 
 encoders = pytest.mark.parametrize("layer", LAYERS)
@@ -110,6 +111,15 @@ def test_encoder__is_its_parts_one_after_the_other(
     assert all(p.grad is not None and p.grad.any() for p in encoder.parameters())
     biases = [layer.bias is not None for layer in encoder.layers]
     assert biases == [number >= activated or norm != "batch" for number in range(3)]
+
+
+def test_encoder__takes_a_class_of_layers(community_graph: Data) -> None:
+    encoder = Encoder(5, 6, 6, layer=partial(GATLayer, heads=3))
+    assert [layer.heads for layer in encoder.layers] == [3, 3]
+    plain = Encoder(5, 6, 6, layer="gat")
+    adjacency, x = adjacency_of(community_graph), torch.randn(60, 5)
+    plain.load_state_dict(encoder.state_dict())
+    assert not torch.allclose(encoder(adjacency, x), plain(adjacency, x))
 
 
 def test_encoder__drops_nothing_of_its_result(community_graph: Data) -> None:

@@ -134,9 +134,10 @@ def test_encoder__every_parameter_is_used(
         if name == "self" and source in allowed
     ]
     assert set(unused) <= {
-        f"layers.{depth}.relations.{number}.neighbor_weight"
+        f"layers.{depth}.relations.{number}.{weight}_weight"
         for depth in range(2)
         for number in empty
+        for weight in ("neighbor", "source", "target")
     }
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from dsgrl.losses import contrastive
 from dsgrl.losses.contrastive import (
     bootstrap_cosine,
+    contrast_with_graphs,
     discriminate,
     info_nce,
     jensen_shannon,
@@ -210,3 +211,24 @@ def test_bootstrap__is_finite_at_zero() -> None:
     loss.backward()
     assert loss.isfinite()
     assert zero.grad.isfinite().all()
+
+
+def test_graphs__pairs_are_all_nodes_and_graphs() -> None:
+    nodes, graphs = torch.randn(9, 4), torch.randn(3, 4)
+    ptr = torch.tensor([0, 2, 7, 9])
+    own, other = [], []
+    for node, number in enumerate([0, 0, 1, 1, 1, 1, 1, 2, 2]):
+        for graph in range(3):
+            score = nodes[node] @ graphs[graph]
+            (own if graph == number else other).append(score)
+    expected = jensen_shannon(torch.stack(own), torch.stack(other))
+    torch.testing.assert_close(contrast_with_graphs(nodes, graphs, ptr), expected)
+
+
+def test_graphs__an_empty_graph_has_no_true_pair_and_one_graph_no_false_one() -> None:
+    nodes, graphs = torch.randn(4, 3), torch.randn(3, 3)
+    with_empty = contrast_with_graphs(nodes, graphs, torch.tensor([0, 2, 2, 4]))
+    assert with_empty.isfinite()
+    alone = contrast_with_graphs(nodes, graphs[:1], torch.tensor([0, 4]))
+    expected = F.softplus(-nodes @ graphs[0]).mean() - 2 * torch.tensor(2.0).log()
+    torch.testing.assert_close(alone, expected)

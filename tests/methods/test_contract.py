@@ -25,6 +25,7 @@ SMALL = {"out_channels": 6, "epochs": 3}
 SMALL_OF: dict[str, dict[str, Any]] = {
     "graphcl": {"out_channels": 24},
     "joao": {"out_channels": 24},
+    "infograph": {"out_channels": 40},
     "simgrace": {"out_channels": 40},
 }
 CASES = [
@@ -298,16 +299,36 @@ def test_training__resumed_from_its_state_is_the_same_to_the_last_bit(
 
 
 # Names that parameters of methods may have.
-WORDS = ("batch", "prelu", "uniform", "mlp", "nodes")
-# Values that are far enough from the default to matter in a few epochs.
-FAR = {"prior_weight": 3.0}
+WORDS = (
+    "batch",
+    "layer",
+    "prelu",
+    "uniform",
+    "mlp",
+    "gat",
+    "gin",
+    "max",
+    "nodes",
+    "heat",
+)
+# A small change of these shows late, or on large graphs only.
+LARGE: dict[str, Any] = {"prior_weight": 3.0, "edges_per_node": 2}
+# Settings that give a parameter a meaning, and parameters about graphs of many.
+BESIDE: dict[str, dict[str, Any]] = {
+    **{key: {"num_layers": 2} for key in ("dropout", "hidden_channels", "norm")},
+    **{key: {"encoder": "gat"} for key in ("num_heads", "attention_drop")},
+    "heat_time": {"diffusion": "heat"},
+}
+OF_GRAPHS = {"readout"}
 
 
 def another_value(value: Any, kind: type[FitConfig], key: str) -> Any:
     """Return a value that the parameter allows and that is not the given one."""
     tries: tuple[Any, ...] = (5, *WORDS)
-    if key in FAR or isinstance(value, bool):
-        tries = (FAR.get(key, not value),)
+    if key in LARGE:
+        tries = (LARGE[key],)
+    elif isinstance(value, bool):
+        tries = (not value,)
     elif isinstance(value, int | float):
         tries = (value + 1,) if value >= 1 else (value + 0.2, value / 2)
     accepts = kind.declared()[key].rule.accepts
@@ -324,6 +345,7 @@ def test_method__every_parameter_of_its_own_has_an_effect(
     kind, data = METHODS[name].Config, data_of(level)
     inherited = FitConfig.declared()
     own = [key for key in kind.declared() if key not in inherited]
+    standard = config_of(name).resolved(Spec.of(as_graph(data)))
 
     def embed(**changes: Any) -> Any:
         # Enough epochs for a chance to make a difference on four columns.
@@ -331,14 +353,12 @@ def test_method__every_parameter_of_its_own_has_an_effect(
         with seeded(0):
             return stacked(fit(name, data, config).embed(data))
 
-    before = embed()
+    plain = embed()
     for key in own:
-        changes = {key: another_value(getattr(config_of(name), key), kind, key)}
-        if key in ("dropout", "hidden_channels", "norm"):
-            # They have a meaning between layers only.
-            changes["num_layers"] = 2
-            before_key = embed(num_layers=2)
-        else:
-            before_key = before
-        z = embed(**changes)
-        assert z.shape != before_key.shape or abs(z - before_key).max() > 1e-6, key
+        if key in OF_GRAPHS and level != "graph":
+            continue
+        beside = BESIDE.get(key, {})
+        before = embed(**beside) if beside else plain
+        other = another_value(getattr(standard, key), kind, key)
+        z = embed(**{**beside, key: other})
+        assert z.shape != before.shape or abs(z - before).max() > 1e-6, key

@@ -107,7 +107,7 @@ def embed(
         ),
     ] = None,
     encoder: Annotated[
-        Literal["gcn", "sage", "gin"] | None,
+        Literal["gcn", "sage", "gin", "gat"] | None,
         typer.Option(help="Kind of encoder (default: gcn for nodes, gin for graphs)."),
     ] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,

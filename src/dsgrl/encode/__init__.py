@@ -1,6 +1,6 @@
 """The shared encoder: from features on a graph to one vector per node.
 
-`dense` has the fast row-wise steps, `layers` the three kinds of message passing,
+`dense` has the fast row-wise steps, `layers` the four kinds of message passing,
 `relational` one of them per relation, `encoder` their stack, `readout` the step from
 nodes to graphs. All of them take several views side by side [N, V, C]. `pooled` has
 the encoders of whole graphs that several baselines share.
@@ -8,13 +8,14 @@ the encoders of whole graphs that several baselines share.
 
 from dsgrl.encode.dense import activate, drop, linear
 from dsgrl.encode.encoder import Encoder, PyGEncoder
-from dsgrl.encode.layers import GCNLayer, GINLayer, GraphLayer, SAGELayer
+from dsgrl.encode.layers import GATLayer, GCNLayer, GINLayer, GraphLayer, SAGELayer
 from dsgrl.encode.pooled import PooledEncoder, SummedEncoder
 from dsgrl.encode.readout import Readout, merge_views, smooth
 from dsgrl.encode.relational import RelationalLayer
 
 __all__ = [
     "Encoder",
+    "GATLayer",
     "GCNLayer",
     "GINLayer",
     "GraphLayer",

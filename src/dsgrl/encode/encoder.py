@@ -36,7 +36,8 @@ class Encoder(nn.Module):
         hidden_channels: width between the layers.
         out_channels: width of the result of the last layer.
         num_layers: number of layers.
-        layer: "gcn", "sage" or "gin".
+        layer: "gcn", "sage", "gin" or "gat"; without a schema also a class of layers,
+            called as (in_channels, out_channels, bias=...).
         dropout: share dropped between the layers while training.
         norm: normalisation before each activation: None, "batch" or "layer".
         jump: what is returned: the "last" layer's result, the "sum" of all layers'
@@ -60,7 +61,7 @@ class Encoder(nn.Module):
         out_channels: int,
         *,
         num_layers: int = 2,
-        layer: EncoderName = "gcn",
+        layer: EncoderName | Callable[..., GraphLayer] = "gcn",
         dropout: float = 0.0,
         norm: NormName | None = None,
         jump: JumpName = "last",
@@ -75,8 +76,10 @@ class Encoder(nn.Module):
                 f"jump='sum' adds the layers' results: hidden_channels="
                 f"{hidden_channels} must equal out_channels={out_channels}"
             )
-        make: Callable[..., nn.Module] = LAYERS[layer]
+        make: Callable[..., nn.Module]
+        make = LAYERS[layer] if isinstance(layer, str) else layer
         if schema is not None:
+            assert isinstance(layer, str)
             make = partial(RelationalLayer, schema, layer)
         outputs = [*[hidden_channels] * (num_layers - 1), out_channels]
         activated = num_layers if activate_last else num_layers - 1

@@ -20,7 +20,7 @@ class RelationalLayer(nn.Module):
 
     Args:
         schema: the types and relations.
-        kind: of the layers: "gcn", "sage" or "gin".
+        kind: of the layers: "gcn", "sage", "gin" or "gat".
         in_channels: width of the input, or one width per type.
         out_channels: width of the result.
         bias: whether the layer adds one, of each type.

@@ -11,6 +11,7 @@ sparse through the first linear map.
 `normalized("gcn")`    D^-1/2 (A + I) D^-1/2, as PyG's `gcn_norm`
 `normalized("mean")`   D^-1 A, a weighted mean of the incoming rows
 `normalized("sum")`    A itself
+`normalized("loops")`  A with a self-loop of weight 1 where a node has none
 =====================  =========================================================
 """
 
@@ -221,7 +222,8 @@ class Adjacency:
 
         Args:
             kind: "gcn" (self-loops added where missing, both sides scaled; without
-                self-loops on a bipartite graph), "mean" or "sum".
+                self-loops on a bipartite graph), "mean", "sum" or "loops" (none are
+                added to a bipartite graph).
         """
         if kind not in self._normalized:
             self._normalized[kind] = _NORMALIZATIONS[kind](self)
@@ -266,8 +268,11 @@ def _row_sums(adjacency: Adjacency) -> Tensor:
 def _add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
     """Add a self-loop of weight 1 to every node without one; keep existing ones.
 
-    Several loops of one node are summed; PyG's `gcn_norm` keeps the last of them.
+    Several loops of one node are summed; PyG's `gcn_norm` keeps the last of them. A
+    bipartite matrix stays as it is.
     """
+    if adjacency.bipartite:
+        return adjacency
     pattern, position = adjacency.pattern.with_loops
     if pattern is adjacency.pattern:
         return adjacency
@@ -298,4 +303,5 @@ _NORMALIZATIONS: dict[NormalizationName, Callable[[Adjacency], Adjacency]] = {
     "gcn": _normalize_gcn,
     "mean": _normalize_mean,
     "sum": lambda adjacency: adjacency,
+    "loops": _add_missing_self_loops,
 }

@@ -6,6 +6,7 @@ function              loss                                          used by
 `info_nce`            a node or graph finds itself in the other     GRACE, GCA,
                       view among all others                         GraphCL, SimGRACE
 `jensen_shannon`      scores of true pairs against false ones       InfoGraph, MVGRL
+                      (`contrast_with_graphs`: nodes and graphs)
 `discriminate`        the same, as a binary cross-entropy           DGI, GGD
 `bootstrap_cosine`    a prediction of a fixed target, no negatives  BGRL
 ====================  ============================================  ==================
@@ -33,7 +34,7 @@ from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
@@ -100,6 +101,25 @@ def discriminate(
         negative: scores of false pairs, before the sigmoid.
     """
     return (F.softplus(-positive).mean() + F.softplus(negative).mean()) / 2
+
+
+def contrast_with_graphs(
+    nodes: Float[Tensor, "N D"], graphs: Float[Tensor, "B D"], ptr: Int[Tensor, "..."]
+) -> Scalar:
+    """Return `jensen_shannon` of nodes with their own and with every other graph.
+
+    Args:
+        nodes: one vector per node of the graphs [N, D].
+        graphs: one vector per graph [B, D].
+        ptr: first node of each graph, then N [B + 1].
+    """
+    scores = nodes @ graphs.t()
+    number = torch.arange(len(graphs), device=ptr.device)
+    own = scores.gather(1, number.repeat_interleave(ptr.diff())[:, None])
+    # All but the own ones, without a copy of the scores; none if there is one graph.
+    false = F.softplus(scores).sum() - F.softplus(own).sum()
+    false = false / max(scores.numel() - own.numel(), 1)
+    return F.softplus(-own).mean() + false - 2 * math.log(2)
 
 
 def bootstrap_cosine(

@@ -144,7 +144,7 @@ class DSGRLConfig(FitConfig):
             one_of(AUTO, *get_args(EncoderName)),
             Rule(lambda value: isinstance(value, nn.Module), "a module"),
         ),
-        '"gcn", "sage", "gin", or any module called as `(x, edge_index[, '
+        '"gcn", "sage", "gin", "gat", or any module called as `(x, edge_index[, '
         "edge_weight])` that takes the columns of a view (it is copied); "
         '"auto": "gcn" for nodes, "gin" for graphs',
         default=AUTO,

@@ -9,7 +9,10 @@ from dsgrl.methods.dsgrl import DSGRLMethod
 from dsgrl.methods.gca import GCAMethod
 from dsgrl.methods.ggd import GGDMethod
 from dsgrl.methods.graphcl import GraphCLMethod
+from dsgrl.methods.graphmae import GraphMAEMethod
+from dsgrl.methods.infograph import InfoGraphMethod
 from dsgrl.methods.joao import JOAOMethod
+from dsgrl.methods.mvgrl import MVGRLMethod
 from dsgrl.methods.simgrace import SimGRACEMethod
 from dsgrl.methods.training_free import HistogramsMethod, HopsMethod, WalksMethod
 
@@ -23,6 +26,9 @@ METHODS: dict[str, type[Method]] = {
     "gca": GCAMethod,
     "bgrl": BGRLMethod,
     "ggd": GGDMethod,
+    "mvgrl": MVGRLMethod,
+    "graphmae": GraphMAEMethod,
+    "infograph": InfoGraphMethod,
     "graphcl": GraphCLMethod,
     "joao": JOAOMethod,
     "ad-gcl": ADGCLMethod,
