@@ -9,7 +9,7 @@ import typer
 
 import dsgrl
 from dsgrl.allocator import retain_heap
-from dsgrl.cli import embedding, measuring
+from dsgrl.cli import embedding, measuring, reporting
 from dsgrl.cli.options import console
 from dsgrl.typing import InputError
 
@@ -40,6 +40,7 @@ COMMANDS = (
         measuring.evaluate,
         "dsgrl evaluate z.parquet --labels labels.csv",
     ),
+    ("report", reporting.report, "dsgrl report demo -o report.html"),
     (
         "bench",
         measuring.bench,

@@ -17,6 +17,7 @@ from dsgrl.cli.options import (
     SetOption,
     console,
 )
+from dsgrl.cli.reporting import ReportOption, report_embedding, write_report
 from dsgrl.typing import EncoderName, InputError
 
 ROWS = {
@@ -38,6 +39,7 @@ def demo(
             "(graph), or packages, maintainers and tags (hetero)."
         ),
     ] = "node",
+    report: ReportOption = None,
     seed: SeedOption = 0,
 ) -> None:
     """Embed a built-in graph and judge the result.
@@ -46,7 +48,10 @@ def demo(
     neighbours, and writes summary.json, embeddings.parquet and model/.
     """
     from dsgrl.demo import run_demo
+    from dsgrl.report.page import check_page_path
 
+    if report is not None:
+        check_page_path(report)
     table = Table("", "accuracy", "std")
     for kind, value in run_demo(out, level=level, seed=seed, verbose=True):
         if kind == "data":
@@ -67,6 +72,8 @@ def demo(
                 f"Kept epoch {value['epoch']}; {value['seconds']:.0f} s in all. "
                 f"Wrote {out}/summary.json, embeddings.parquet, model/"
             )
+    if report is not None:
+        write_report(out, report, seed=seed)
 
 
 def embed(
@@ -123,6 +130,7 @@ def embed(
         Path | None,
         typer.Option(help="Folder for the views' features and edges (parquet)."),
     ] = None,
+    report: ReportOption = None,
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     data: DataOption = None,
@@ -140,6 +148,7 @@ def embed(
         check_views_path,
         write_views,
     )
+    from dsgrl.report.page import check_page_path
     from dsgrl.train.folder import check_model_path
 
     options = {
@@ -155,6 +164,8 @@ def embed(
         check_writable(model.parent)
     if views is not None:
         check_views_path(views)
+    if report is not None:
+        check_page_path(report)
     for folder in (model, views):
         if folder is not None and folder.resolve() in out.resolve().parents:
             raise InputError(f"{out}: lies inside {folder}, expected another place")
@@ -170,7 +181,8 @@ def embed(
     )
     if views is not None and not hasattr(estimator, "views"):
         raise InputError(f"--views: method '{method}' has no views to write")
-    written = _write(out, loaded, estimator.fit_transform(loaded))
+    z = estimator.fit_transform(loaded)
+    written = _write(out, loaded, z)
     if model is not None:
         estimator.save(model)
     if views is not None:
@@ -180,6 +192,8 @@ def embed(
     is_floor = estimator.method_.has_fallback and not estimator.epoch_
     how = "without training" if is_floor else f"kept epoch {estimator.epoch_}"
     console.print(f"{written}, {how}: wrote {out}{saved}")
+    if report is not None:
+        report_embedding(report, loaded, z, estimator, name=graph, nodes=nodes)
 
 
 def _read_epochs(text: str | None) -> int | str | None:

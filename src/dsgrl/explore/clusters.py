@@ -11,8 +11,8 @@ from dsgrl.explore.vectors import unit_rows
 from dsgrl.typing import FloatArray, InputError, IntArray
 
 ClusteringName = Literal["kmeans", "hdbscan"]
-FEWEST, MOST = 2, 12
-# A cluster per so many rows, by the square root: 2,880 rows and more have MOST.
+FEWEST, MOST = 2, 10
+# A cluster per so many rows, by the square root: 2,000 rows and more have MOST.
 ROWS_UNIT = 20
 # The centres are fitted to at most so many rows.
 MOST_FITTED = 50_000
@@ -21,7 +21,7 @@ TREE_COLUMNS = 16
 
 
 def suggest_number(num_rows: int) -> int:
-    """Return the number of clusters for so many rows: sqrt(N / 20), from 2 to 12."""
+    """Return the number of clusters for so many rows: sqrt(N / 20), from 2 to 10."""
     wanted = round((num_rows / ROWS_UNIT) ** 0.5)
     return max(1, min(max(FEWEST, min(MOST, wanted)), num_rows))
 

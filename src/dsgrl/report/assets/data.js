@@ -10,7 +10,7 @@
 /** @param {string} id @returns {any} */
 const at = (id) => document.getElementById(id);
 const KINDS = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array };
-const NUM_COLOURS = 10, PAGE = 25, LEGEND_MOST = 100, TIP_NEAR = 5, WORDS_SHOWN = 30, REACH = 14;
+const NUM_COLOURS = 10, PAGE = innerWidth < 760 ? 10 : 25, LEGEND_MOST = 100, TIP_NEAR = 5, WORDS_SHOWN = 30, REACH = 14;
 
 /** @param {Packed} packed @returns {any} */
 function unpack(packed) {

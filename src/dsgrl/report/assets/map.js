@@ -30,7 +30,7 @@ const py = (i) => high / 2 - (xy[2 * i + 1] - view.y) * unit();
 
 /** Offsets and coverage of the pixels of a disc; smaller where there are many points. */
 function disc() {
-  const room = 0.3 * Math.sqrt(wide * high / N) / dense;
+  const room = 0.22 * Math.sqrt(wide * high / N) / dense;
   const r = Math.min(Math.max(room, 1), 4) * dense * Math.min(Math.max(view.scale, 1) ** 0.35, 2.5);
   const reach = Math.ceil(r), offsets = [], covers = [];
   for (let y = -reach; y <= reach; y++) for (let x = -reach; x <= reach; x++) {
