@@ -101,7 +101,7 @@ def report_embedding(
         data=data,
         model=model,
         table=read_node_table(nodes),
-        title=f"Embedding of {name}",
+        title=f"Embedding of {Path(name).name}",
         command=this_command(),
         random_state=model.seed_,
     )

@@ -1,6 +1,7 @@
 """Clusters of an embedding: k-means with a simple number, or HDBSCAN."""
 
 import itertools
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Literal
@@ -22,7 +23,7 @@ TREE_COLUMNS = 16
 
 def suggest_number(num_rows: int) -> int:
     """Return the number of clusters for so many rows: sqrt(N / 20), from 2 to 10."""
-    wanted = round((num_rows / ROWS_UNIT) ** 0.5)
+    wanted = round(math.sqrt(num_rows / ROWS_UNIT))
     return max(1, min(max(FEWEST, min(MOST, wanted)), num_rows))
 
 

@@ -39,6 +39,7 @@ def describe_clusters(
     ids: list[Any],
     terms: Terms,
     label: Column | None = None,
+    types: list[str] | None = None,
 ) -> list[Cluster]:
     """Describe every cluster.
 
@@ -48,10 +49,12 @@ def describe_clusters(
         ids: of the rows [N].
         terms: what is known of the rows.
         label: of the rows, shown beside the name; never part of it.
+        types: of the rows, if there are several: a cluster is compared with the other
+            rows of its type, and has the type in its name.
     """
     unit = unit_rows(z)
     number = int(cluster.max(initial=-1)) + 1
-    found = over_represented(cluster, number, terms)
+    found = over_represented(cluster, number, terms, types)
     described: list[Cluster] = []
     for i in range(number):
         rows = np.flatnonzero(cluster == i)
@@ -60,6 +63,7 @@ def describe_clusters(
         central = rows[order[:CENTRAL_SHOWN]].tolist()
         name = ", ".join(found[i][:NAME_TERMS])
         name = name or f"around {ids[central[0]]}"
+        name = name if types is None else f"{types[central[0]]}: {name}"
         if name in {other.name for other in described}:
             name = f"{name} (around {ids[central[0]]})"
         described.append(
@@ -68,15 +72,23 @@ def describe_clusters(
     return described
 
 
-def over_represented(cluster: IntArray, number: int, terms: Terms) -> list[list[str]]:
+def over_represented(
+    cluster: IntArray, number: int, terms: Terms, types: list[str] | None = None
+) -> list[list[str]]:
     """Return what every cluster has more of than the rest, the strongest first.
 
     A term is ranked by its correlation with belonging to the cluster: common inside
-    and rare outside. A number may also be lower than elsewhere.
+    and rare outside. A number may also be lower than elsewhere. With types, inside
+    and outside are those of the type.
     """
     if terms.matrix is None:
         return [[] for _ in range(number)]
-    correlation = _correlations(cluster, number, terms.matrix)
+    correlation = np.zeros((number, len(terms.names)), dtype=np.float32)
+    kinds = np.array(types or [""] * len(cluster))
+    for kind in dict.fromkeys(kinds.tolist()):
+        rows = np.flatnonzero(kinds == kind)
+        part = _correlations(cluster[rows], number, terms.matrix[rows])
+        correlation = np.where(part != 0, part, correlation)
     # A word that a cluster lacks does not describe it.
     strength = np.where(terms.is_number, np.abs(correlation), correlation)
     named = []

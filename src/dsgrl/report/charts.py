@@ -1,7 +1,7 @@
 """Small charts as inline SVG; their colours are those of the page's style."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 import numpy as np
@@ -11,6 +11,8 @@ from dsgrl.typing import FloatArray
 WIDTH, HEIGHT = 320, 170
 LEFT, RIGHT, TOP, BOTTOM = 48, 10, 12, 26
 BARS = 24
+# From a value to a place in the drawing.
+Scale = Callable[[float], float]
 # More points than pixels cannot be seen.
 MOST_POINTS = 400
 
@@ -101,12 +103,12 @@ def _span(heights: list[float]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _scale(low: float, high: float, start: float, end: float):  # type: ignore[no-untyped-def]
+def _scale(low: float, high: float, start: float, end: float) -> Scale:
     factor = (end - start) / max(high - low, 1e-300)
     return lambda value: start + (value - low) * factor
 
 
-def _grid(low: float, high: float, up, *, is_log: bool) -> str:  # type: ignore[no-untyped-def]
+def _grid(low: float, high: float, up: Scale, *, is_log: bool) -> str:
     """Draw three heights with their values."""
     parts = []
     for value in (low, (low + high) / 2, high):

@@ -73,7 +73,7 @@ def gather_files(
         model=None if model is None else load_model(model),
         table=read_node_table(nodes),
         scores=_scores(summary, rows),
-        title=f"Embedding of {graph or path.name}",
+        title=f"Embedding of {Path(graph or path).name}",
         command=command,
         random_state=random_state,
     )

@@ -1,9 +1,8 @@
 """Collects what a page shows from embeddings, the graph and the model."""
 
 import importlib.metadata
-import logging
 import platform
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +25,11 @@ from dsgrl.explore.naming import describe_clusters
 from dsgrl.explore.vectors import effective_rank, nearest_in_groups, spectrum
 from dsgrl.graph.inputs import level_of
 from dsgrl.report import sentences
-from dsgrl.report.contents import Contents, LearnedViews, ScoreLine
+from dsgrl.report.contents import Contents, ScoreLine
 from dsgrl.report.layout import NUM_NEIGHBORS, layout_name, make_layout
 from dsgrl.report.learned import describe_views
 from dsgrl.report.scores import score_rows
 from dsgrl.typing import InputError, IntArray, Level
-
-logger = logging.getLogger(__name__)
 
 # Columns of a table of nodes that are not properties of a node.
 RESERVED = ("id", "label", "type", "graph", "embedding", "features")
@@ -65,78 +62,147 @@ def gather(
         command: that makes the page again.
         random_state: seed of layout, clusters and splits.
     """
-    level: Level = _level(rows, data)
+    source = _Source.of(rows, data, model)
     bounds = group_bounds(rows.types, len(rows.ids))
     near, alike = nearest_in_groups(rows.z, NUM_NEIGHBORS, bounds)
     cluster = clusters_in_groups(rows.z, bounds, random_state)
-    known, notes = _known(rows, data, table, level)
+    known, notes = _known(source, table)
     label = None if rows.labels is None else category_column("label", rows.labels)
-    ids = [str(i) for i in rows.ids]
-    clusters = describe_clusters(cluster, rows.z, ids, make_terms(known), label)
+    clusters = describe_clusters(
+        cluster, rows.z, source.ids, make_terms(known), label, rows.types
+    )
+    if scores is None:
+        no_labels = rows.labels is None
+        scores = ([], "") if no_labels else score_rows(rows, data, random_state)
     share = spectrum(rows.z)
     rank = effective_rank(share)
-    if scores is None:
-        scores = ([], "")
-        if rows.labels is not None:
-            scores = score_rows(rows, data, random_state)
-    what = "graphs" if level == "graph" else "nodes"
-    links = None if data is None or level == "graph" else link_matrix(data)
-    columns = [Column("cluster", cluster, [each.name for each in clusters])]
-    columns += [] if label is None else [label]
-    columns += [] if rows.types is None else [category_column("type", rows.types)]
-    if links is not None:
-        columns.append(Column("degree", np.diff(links.indptr).astype(np.float32)))
-    summary = [
-        sentences.describe_data(
-            what, rows.z.shape, _sizes(data, links, known), _trained(model)
-        ),
-        sentences.describe_clusters(clusters, rank, rows.z.shape[1], what),
-    ]
-    if scores[0]:
-        summary.append(sentences.describe_scores(scores[0]))
-    elif links is not None and links.nnz:
-        linked = sentences.link_share(near, links)
-        expected = links.nnz / max(len(ids) * (len(ids) - 1), 1)
-        summary.append(sentences.describe_links(linked, expected, what))
+    shown = [Column("cluster", cluster, [each.name for each in clusters])]
     return Contents(
         title=title,
-        what=what,
-        summary=summary,
-        ids=ids,
+        what=source.what,
+        summary=[
+            _describe_data(source, known),
+            sentences.describe_clusters(clusters, rank, rows.z.shape[1], source.what),
+            *_describe_worth(source, scores[0], near),
+        ],
+        ids=source.ids,
         position=make_layout(rows.z, near, bounds, random_state),
         layout=layout_name(),
         near=near,
         alike=alike,
-        columns=columns + known.columns,
+        columns=[*shown, *_own_columns(source, label), *known.columns],
         features=known.features,
         feature_names=known.feature_names,
         clusters=clusters,
         spectrum=share,
         effective_rank=rank,
-        history=[] if model is None else model.history_,
-        epoch=None if model is None else model.epoch_,
-        views=_views(model, data, ids, label, level),
         scores=scores[0],
         scored=scores[1],
-        settings={} if model is None else _settings(model),
         versions=_versions(),
         command=command,
-        seed=None if model is None else model.seed_,
         notes=notes,
+        **_of_model(source, label),
     )
 
 
-def _level(rows: EmbeddedRows, data: Any) -> Level:
-    if data is not None:
-        return level_of(data)
-    return "node" if rows.types is None else "hetero"
+class _Source(NamedTuple):
+    """What a page is made from."""
+
+    rows: EmbeddedRows
+    ids: list[str]
+    level: Level
+    data: Any
+    model: Any
+    links: Any
+
+    @classmethod
+    def of(cls, rows: EmbeddedRows, data: Any, model: Any) -> "_Source":
+        level: Level = "node" if rows.types is None else "hetero"
+        if data is not None:
+            level = level_of(data)
+        links = None if data is None or level == "graph" else link_matrix(data)
+        return cls(rows, [str(i) for i in rows.ids], level, data, model, links)
+
+    @property
+    def what(self) -> str:
+        return "graphs" if self.level == "graph" else "nodes"
 
 
-def _known(
-    rows: EmbeddedRows, data: Any, table: pa.Table | None, level: Level
-) -> tuple[Known, list[str]]:
+def _own_columns(source: _Source, label: Column | None) -> list[Column]:
+    """Return the label, the type and the degree, where they are known."""
+    columns = [] if label is None else [label]
+    if source.rows.types is not None:
+        columns.append(category_column("type", source.rows.types))
+    if source.links is not None:
+        degree = np.diff(source.links.indptr).astype(np.float32)
+        columns.append(Column("degree", degree))
+    return columns
+
+
+def _describe_data(source: _Source, known: Known) -> str:
+    sizes = {}
+    if source.links is not None:
+        num_columns = len(known.columns) + len(known.texts) + len(known.feature_names)
+        sizes = {"links": source.links.nnz // 2, "columns": num_columns}
+    elif source.data is not None:
+        sizes = {"edges": sum(int(graph.num_edges) for graph in source.data)}
+    trained = ""
+    if source.model is not None:
+        model = source.model
+        is_floor = model.method_.has_fallback and not model.epoch_
+        trained = sentences.describe_training(
+            model.fitted_.name, model.epoch_, model.history_, is_floor=is_floor
+        )
+    return sentences.describe_data(source.what, source.rows.z.shape, sizes, trained)
+
+
+def _describe_worth(
+    source: _Source, scores: list[ScoreLine], near: IntArray
+) -> list[str]:
+    """Say how good the vectors are: by labels, else by links, else nothing."""
+    if scores:
+        return [sentences.describe_scores(scores)]
+    links = source.links
+    if links is None or not links.nnz:
+        return ["Neither labels nor links were given: nothing says how good they are."]
+    linked = sentences.link_share(near, links)
+    expected = links.nnz / max(links.shape[0] * (links.shape[0] - 1), 1)
+    return [sentences.describe_links(linked, expected, source.what)]
+
+
+def _of_model(source: _Source, label: Column | None) -> dict[str, Any]:
+    """Return what is known of the model and its training."""
+    model = source.model
+    if model is None:
+        return {}
+    found: dict[str, Any] = {
+        "history": model.history_,
+        "epoch": model.epoch_,
+        "settings": _settings(model),
+        "seed": model.seed_,
+    }
+    if source.data is not None:
+        codes: IntArray | None = None if label is None else label.values
+        ids = source.ids
+        if source.level == "graph":
+            # Learned edges join nodes; labels and ids are those of graphs.
+            codes, ids = None, _node_names(source.data, ids)
+        found["views"] = describe_views(model, source.data, ids, codes)
+    return found
+
+
+def _node_names(graphs: Any, ids: list[str]) -> list[str]:
+    return [
+        f"{ids[number]}, node {node}"
+        for number, graph in enumerate(graphs)
+        for node in range(int(graph.num_nodes))
+    ]
+
+
+def _known(source: _Source, table: pa.Table | None) -> tuple[Known, list[str]]:
     """Return the properties of the rows, and what to say of them."""
-    if level == "graph":
+    rows, data = source.rows, source.data
+    if source.level == "graph":
         return (Known() if data is None else _of_graphs(data)), []
     if table is not None and len(set(rows.ids)) == len(rows.ids):
         try:
@@ -147,7 +213,7 @@ def _known(
             return known, []
     if data is None:
         return Known(), ["No graph was given: degrees and features are not shown."]
-    return _of_features(data, level), []
+    return _of_features(data, source.level), []
 
 
 def _of_features(data: Any, level: Level) -> Known:
@@ -161,14 +227,17 @@ def _of_features(data: Any, level: Level) -> Known:
             columns = [Column(names[i], x[:, i]) for i in range(x.shape[1])]
             return Known(columns=columns)
         return Known(features=matrix, feature_names=names)
+    tables = {
+        kind: dense_rows(getattr(data[kind], "x", None)) for kind in data.node_types
+    }
+    is_shared = sum(table is not None for table in tables.values()) > 1
     blocks, names = [], []
-    for kind in data.node_types:
-        x = dense_rows(getattr(data[kind], "x", None))
+    for kind, x in tables.items():
         if x is None:
             x = np.empty((int(data[kind].num_nodes), 0), dtype=np.float32)
         matrix, own = features_of(x, getattr(data[kind], "feature_names", None))
         blocks.append(matrix)
-        names += [f"{kind}: {name}" for name in own] if x.shape[1] else []
+        names += [f"{kind}: {name}" if is_shared else name for name in own]
     if not names:
         return Known()
     return Known(features=sp.block_diag(blocks, "csr"), feature_names=names)
@@ -185,45 +254,14 @@ def _of_graphs(graphs: Any) -> Known:
         names = getattr(graphs[0], "feature_names", None)
         names = names or [f"column {i}" for i in range(max(widths))]
         means = np.stack(
-            [t.mean(axis=0) if len(t) else t.sum(axis=0) for t in tables if t is not None]
+            [
+                t.mean(axis=0) if len(t) else t.sum(axis=0)
+                for t in tables
+                if t is not None
+            ]
         )
         columns += [Column(f"mean {n}", means[:, i]) for i, n in enumerate(names)]
     return Known(columns=columns)
-
-
-def _sizes(data: Any, links: Any, known: Known) -> dict[str, int]:
-    if data is None:
-        return {}
-    if links is None:
-        return {"edges": sum(int(g.num_edges) for g in data)}
-    num_columns = len(known.columns) + len(known.texts) + len(known.feature_names)
-    return {"links": links.nnz // 2, "columns": num_columns}
-
-
-def _trained(model: Any) -> str:
-    if model is None:
-        return ""
-    is_floor = model.method_.has_fallback and not model.epoch_
-    return sentences.describe_training(
-        model.fitted_.name, model.epoch_, model.history_, is_floor=is_floor
-    )
-
-
-def _views(
-    model: Any, data: Any, ids: list[str], label: Column | None, level: Level
-) -> LearnedViews | None:
-    if model is None or data is None:
-        return None
-    codes: IntArray | None = None if label is None else label.values
-    if level == "graph":
-        # Learned edges join nodes; labels and ids are those of graphs.
-        ids = [
-            f"{ids[number]}, node {node}"
-            for number, graph in enumerate(data)
-            for node in range(int(graph.num_nodes))
-        ]
-        codes = None
-    return describe_views(model, data, ids, codes)
 
 
 def _settings(model: Any) -> dict[str, Any]:

@@ -89,9 +89,9 @@ def linear_cka(x: FloatArray, y: FloatArray) -> float:
     common (Kornblith et al. 2019).
     """
     x, y = ((rows - rows.mean(axis=0)).astype(np.float64) for rows in (x, y))
-    both = np.linalg.norm(x.T @ y) ** 2
-    own = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
-    return float(both / max(own, 1e-300))
+    both = float(np.linalg.norm(x.T @ y) ** 2)
+    own = float(np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y))
+    return both / max(own, 1e-300)
 
 
 def _stressed(model: Any, data: Any) -> list[StressedFeatures]:
@@ -161,7 +161,7 @@ def _edges(
         count=len(learned),
         new=int(is_new.sum()),
         own=len(own),
-        weights=weight.astype(np.float32),
+        weights=weight,
         agreement=agreement,
         examples=examples[:EXAMPLES_SHOWN],
     )
@@ -181,7 +181,8 @@ def _pairs(view: Any, num_nodes: int) -> tuple[IntArray, FloatArray]:
         weights.append(weight.numpy().astype(np.float64)[joins_two])
     pair, place = np.unique(np.concatenate(numbers), return_inverse=True)
     total = np.bincount(place, np.concatenate(weights), len(pair))
-    return pair, total / np.maximum(np.bincount(place, minlength=len(pair)), 1)
+    mean = total / np.maximum(np.bincount(place, minlength=len(pair)), 1)
+    return pair, mean.astype(np.float32)
 
 
 def _blocks(view: Any) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:

@@ -76,9 +76,12 @@ def raw_rows(data: Any, rows: EmbeddedRows) -> FloatArray | None:
             if table is not None and len(table)
         ]
         return np.stack(pooled) if len(pooled) == len(tables) else None
-    assert rows.types is not None and rows.labels is not None
+    assert rows.types is not None
+    assert rows.labels is not None
     types = np.array(rows.types)
-    labelled = {t for t, y in zip(rows.types, rows.labels, strict=True) if y is not None}
+    labelled = {
+        t for t, y in zip(rows.types, rows.labels, strict=True) if y is not None
+    }
     if len(labelled) != 1:
         # Types have other columns: their rows cannot be in one table.
         return None

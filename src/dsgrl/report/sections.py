@@ -44,7 +44,9 @@ def cluster_section(contents: Contents) -> str:
             lines.insert(1, f"<p><b>More of:</b> {terms}</p>")
         if cluster.label is not None:
             name, part = cluster.label
-            lines.append(f"<p><b>Main label:</b> {_name(name)} ({100 * part:.0f} %)</p>")
+            lines.append(
+                f"<p><b>Main label:</b> {_name(name)} ({100 * part:.0f} %)</p>"
+            )
         cards.append(
             f'<div class="card"><h3><span class="swatch" style="background:'
             f'var(--{color})"></span><span>{_name(cluster.name)}</span></h3>'
@@ -80,7 +82,7 @@ def score_section(contents: Contents) -> str:
         )
         for line in contents.scores
     ]
-    table = _table(("", "mean and deviation", ""), rows, numeric={1})
+    table = _table(("", "mean and deviation", ""), rows, numeric=frozenset({1}))
     return _section("scores", "Scores", _paragraph(contents.scored), table)
 
 
@@ -164,7 +166,10 @@ def settings_section(contents: Contents) -> str:
     seed = "" if contents.seed is None else f"Seed {contents.seed}. "
     parts.append(_paragraph(f"{seed}Versions: {versions}."))
     if contents.settings:
-        rows = [(_name(k), f"<code>{escape(str(v))}</code>") for k, v in contents.settings.items()]
+        rows = [
+            (_name(k), f"<code>{escape(str(v))}</code>")
+            for k, v in contents.settings.items()
+        ]
         table = _table(("parameter", "value"), rows)
         parts.append(f"<details><summary>All settings</summary>{table}</details>")
     return _section("settings", "To make it again", *parts)
@@ -179,7 +184,7 @@ def _stressed(stressed: StressedFeatures) -> str:
             for name, one, two in entries
         ]
         head = (f"stressed by the {title} view", "view 1", "view 2")
-        tables.append(_table(head, rows, numeric={1, 2}))
+        tables.append(_table(head, rows, numeric=frozenset({1, 2})))
     return (
         f"<h3>Columns{escape(of)} that one view stresses more</h3>"
         + _paragraph(
@@ -202,13 +207,16 @@ def _edges(edges: LearnedEdges) -> str:
     ]
     if edges.agreement:
         rows = [(escape(k), f"{100 * v:.1f} %") for k, v in edges.agreement.items()]
-        parts.append(_table(("edges", "join equal labels"), rows, numeric={1}))
+        parts.append(
+            _table(("edges", "join equal labels"), rows, numeric=frozenset({1}))
+        )
     chart = histogram("Weights of the learned edges", edges.weights, "weight")
     parts.append(f'<div class="charts">{chart}</div>')
     if edges.examples:
-        rows = [(_name(a), _name(b), short(w)) for a, b, w in edges.examples]
+        lines = [(_name(a), _name(b), short(w)) for a, b, w in edges.examples]
         parts.append("<h3>New edges of the largest weight</h3>")
-        parts.append(_table(("from", "to", "weight"), rows, numeric={2}))
+        head = ("one end", "other end", "weight")
+        parts.append(_table(head, lines, numeric=frozenset({2})))
     return "".join(parts)
 
 
@@ -230,7 +238,9 @@ def _name(text: Any) -> str:
 
 
 def _table(
-    head: Iterable[str], rows: Iterable[Iterable[str]], numeric: set[int] = frozenset()  # type: ignore[assignment]
+    head: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    numeric: frozenset[int] = frozenset(),
 ) -> str:
     """Write a table of HTML cells; the head is text."""
 

@@ -1,8 +1,12 @@
 """What was learned, in three sentences: the data, the vectors, how good they are."""
 
+from typing import Any
+
+import numpy as np
+
 from dsgrl.explore.naming import Cluster
 from dsgrl.report.contents import ScoreLine
-from dsgrl.typing import FloatArray
+from dsgrl.typing import IntArray
 
 LARGEST_SHOWN = 3
 # An effective rank below this share of the columns is worth a word.
@@ -46,7 +50,9 @@ def describe_training(
         return ""
     if is_floor or not history:
         return ", computed without training and without labels"
-    auc = [row["link_auc"] for row in history if row["epoch"] == epoch if "link_auc" in row]
+    auc = [
+        row["link_auc"] for row in history if row["epoch"] == epoch if "link_auc" in row
+    ]
     reason = (
         f", where hidden links were told from random pairs in {100 * auc[-1]:.0f} % of "
         f"the cases (chance: 50 %)"
@@ -95,19 +101,17 @@ def describe_links(linked: float, expected: float, what: str) -> str:
     )
 
 
-def link_share(near: FloatArray, links: object) -> float:
+def link_share(near: IntArray, links: Any) -> float:
     """Return the share of nearest rows that are linked.
 
     Args:
         near: nearest rows [N, k], -1 for none.
         links: matrix of links [N, N].
     """
-    import numpy as np
-
     rows = np.repeat(np.arange(len(near)), near.shape[1])
     columns = near.ravel()
     there = columns >= 0
-    linked = links[rows[there], columns[there]]  # type: ignore[index]
+    linked = links[rows[there], columns[there]]
     return float(np.asarray(linked).mean()) if there.any() else 0.0
 
 
