@@ -19,14 +19,12 @@ const pixel = (c) => (255 << 24 | c[2] << 16 | c[1] << 8 | c[0]) >>> 0;
 const inkOf = (rank) => inks[rank >= 0 && rank < NUM_COLOURS ? `c${rank}` : "other"];
 
 function readInks() {
-  const probe = document.body.appendChild(make("span"));
   const names = ["other", "dim", "text", "back", "r0", "r1", "r2", "r3", "r4"];
   for (let i = 0; i < NUM_COLOURS; i++) names.push(`c${i}`);
-  for (const name of names) {
-    probe.style.color = `var(--${name})`;
-    inks[name] = (getComputedStyle(probe).color.match(/[\d.]+/g) || []).slice(0, 3).map(Number);
-  }
-  probe.remove();
+  const probes = document.body.appendChild(make("div"));
+  probes.append(...names.map((name) => make("i", "", { style: `color: var(--${name})` })));
+  names.forEach((name, i) => { inks[name] = (getComputedStyle(probes.children[i]).color.match(/[\d.]+/g) || []).slice(0, 3).map(Number); });
+  probes.remove();
 }
 
 /** Give every point its colour and write the legend. */

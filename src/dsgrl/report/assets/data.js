@@ -46,7 +46,7 @@ const basic = columns.slice(0, data.basic), features = columns.slice(data.basic)
 const label = columns.find((column) => column.name === "label" && column.names);
 const texts = ids.map((id) => id.toLowerCase());
 /** @param {number} number */
-const short = (number) => Number.isInteger(number) ? number.toLocaleString("en") : String(+number.toPrecision(4));
+const short = (number) => Number.isInteger(number) ? String(number).replace(/\B(?=(\d{3})+$)/g, ",") : String(+number.toPrecision(4));
 
 /** Unpack a column when it is first used. @param {Column} column */
 function ready(column) {

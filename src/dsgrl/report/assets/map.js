@@ -1,7 +1,7 @@
 // @ts-check
 // The map: discs written straight into pixels, so that no graphics card is needed.
 
-const points = at("points"), marks = at("marks"), stage = at("stage");
+const stage = at("stage"), board = at("board"), pen = board.getContext("2d", { alpha: false });
 let wide = 1, high = 1, dense = 1, isQueued = false;
 /** @type {ImageData} */
 let image;
@@ -15,8 +15,8 @@ function resize() {
   const box = stage.getBoundingClientRect();
   dense = Math.min(window.devicePixelRatio || 1, 2);
   [wide, high] = [box.width, box.height].map((side) => Math.max(1, Math.round(side * dense)));
-  for (const canvas of [points, marks]) { canvas.width = wide; canvas.height = high; }
-  image = points.getContext("2d").createImageData(wide, high);
+  Object.assign(board, { width: wide, height: high });
+  image = pen.createImageData(wide, high);
   pixels = new Uint32Array(image.data.buffer);
   redraw();
 }
@@ -42,7 +42,7 @@ function disc() {
 
 function draw() {
   isQueued = false;
-  pixels.fill(0);
+  pixels.fill(pixel(inks.back));
   const { reach, offsets, covers } = disc(), step = unit(), dim = pixel(inks.dim);
   const left = wide / 2 - view.x * step, top = high / 2 + view.y * step;
   for (let pass = 0; pass < 2; pass++) for (let i = 0; i < N; i++) {
@@ -52,30 +52,28 @@ function draw() {
     const ink = pass ? paint[i] : dim;
     for (let k = 0, base = y * wide + x; k < offsets.length; k++) blend(base + offsets[k], ink, covers[k]);
   }
-  points.getContext("2d").putImageData(image, 0, 0);
   drawMarks();
 }
 
-/** @param {number} place @param {number} ink @param {number} cover */
+/** @param {number} place @param {number} ink @param {number} cover from 0 to 255 */
 function blend(place, ink, cover) {
-  const below = pixels[place], alpha = below >>> 24;
-  if (cover === 255) pixels[place] = ink;
-  else if (alpha === 255) {
-    const mix = (/** @type {number} */ s) => ((ink >>> s & 255) * cover + (below >>> s & 255) * (255 - cover)) / 255 << s;
-    pixels[place] = (255 << 24 | mix(16) | mix(8) | mix(0)) >>> 0;
-  } else if (alpha < cover) pixels[place] = (ink & 0xffffff | cover << 24) >>> 0;
+  if (cover === 255) { pixels[place] = ink; return; }
+  const below = pixels[place], keep = 255 - cover;
+  // Two channels at once; each has a free byte above it.
+  const pair = ((ink & 0xff00ff) * cover + (below & 0xff00ff) * keep) >>> 8 & 0xff00ff;
+  const green = ((ink >>> 8 & 255) * cover + (below >>> 8 & 255) * keep) & 0xff00;
+  pixels[place] = (255 << 24 | pair | green) >>> 0;
 }
 
 function redraw() {
   if (!isQueued) { isQueued = true; requestAnimationFrame(draw); }
 }
 
-/** Rings around chosen points, lines to neighbours, names of clusters. */
+/** Show the points, and on them rings, lines to neighbours and names of clusters. */
 function drawMarks() {
-  const pen = marks.getContext("2d");
+  pen.putImageData(image, 0, 0);
   /** @param {number} i @param {number} size @param {number} width */
   const ring = (i, size, width) => { pen.lineWidth = width * dense; pen.beginPath(); pen.arc(px(i), py(i), size * dense, 0, 7); pen.stroke(); };
-  pen.clearRect(0, 0, wide, high);
   pen.strokeStyle = css(inks.text);
   if (selected >= 0) {
     for (const other of near.subarray(selected * K, selected * K + K)) {
@@ -84,19 +82,22 @@ function drawMarks() {
       pen.beginPath(); pen.moveTo(px(selected), py(selected)); pen.lineTo(px(other), py(other)); pen.stroke();
     }
     ring(selected, 8, 3);
-  } else if (colour === columns[0] && only < 0 && !matches) writeNames(pen);
+  } else if (colour === columns[0] && only < 0 && !matches) writeNames();
   if (hovered >= 0) ring(hovered, 7, 2);
 }
 
-/** Median position and size of every cluster. */
-const middles = columns[0].names.map((_, code) => {
-  const rows = [...valuesOf(columns[0]).keys()].filter((i) => columns[0].values[i] === code + 1);
-  const [x, y] = [0, 1].map((axis) => rows.map((i) => xy[2 * i + axis]).sort((a, b) => a - b)[rows.length >> 1]);
-  return { x, y, size: rows.length };
+/** Mean position and size of every cluster. */
+const middles = columns[0].names.map(() => ({ x: 0, y: 0, size: 0 }));
+valuesOf(columns[0]).forEach((/** @type {number} */ code, /** @type {number} */ i) => {
+  if (!code) return;
+  const middle = middles[code - 1];
+  middle.size++;
+  middle.x += (xy[2 * i] - middle.x) / middle.size;
+  middle.y += (xy[2 * i + 1] - middle.y) / middle.size;
 });
 
-/** Write names where they do not cover each other. @param {CanvasRenderingContext2D} pen */
-function writeNames(pen) {
+/** Write names where they do not cover each other. */
+function writeNames() {
   Object.assign(pen, { font: `600 ${13 * dense}px system-ui, sans-serif`, textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 * dense, strokeStyle: css(inks.back), fillStyle: css(inks.text) });
   const taken = [], tall = 10 * dense;
   middles.forEach(({ x, y, size }, code) => {
@@ -177,8 +178,8 @@ function step(dx, dy) {
   if (found >= 0) select(found);
 }
 
-marks.addEventListener("pointerdown", (event) => { held.set(event.pointerId, spot(event)); marks.setPointerCapture(event.pointerId); moved = 0; });
-marks.addEventListener("pointermove", (event) => {
+board.addEventListener("pointerdown", (event) => { held.set(event.pointerId, spot(event)); board.setPointerCapture(event.pointerId); moved = 0; });
+board.addEventListener("pointermove", (event) => {
   const now = spot(event), before = held.get(event.pointerId);
   if (!before) { hover(pick(now), now); return; }
   moved += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
@@ -187,11 +188,11 @@ marks.addEventListener("pointermove", (event) => {
   else pan(now.x - before.x, now.y - before.y);
   held.set(event.pointerId, now);
 });
-marks.addEventListener("pointerup", (event) => { if (moved < 6 && held.size === 1) select(pick(spot(event))); held.delete(event.pointerId); });
-marks.addEventListener("pointercancel", (event) => held.delete(event.pointerId));
-marks.addEventListener("pointerleave", () => hover(-1));
-marks.addEventListener("wheel", (event) => { event.preventDefault(); zoom(Math.exp(-Math.max(-120, Math.min(120, event.deltaY)) / 300), spot(event)); }, { passive: false });
-marks.addEventListener("keydown", (event) => {
+board.addEventListener("pointerup", (event) => { if (moved < 6 && held.size === 1) select(pick(spot(event))); held.delete(event.pointerId); });
+board.addEventListener("pointercancel", (event) => held.delete(event.pointerId));
+board.addEventListener("pointerleave", () => hover(-1));
+board.addEventListener("wheel", (event) => { event.preventDefault(); zoom(Math.exp(-Math.max(-120, Math.min(120, event.deltaY)) / 300), spot(event)); }, { passive: false });
+board.addEventListener("keydown", (event) => {
   const arrow = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
   if (arrow && event.shiftKey) pan(-60 * arrow[0], 60 * arrow[1]);
   else if (arrow) step(arrow[0], arrow[1]);
