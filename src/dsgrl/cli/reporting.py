@@ -92,7 +92,7 @@ def report_embedding(
         nodes: table of nodes, if there is one.
     """
     from dsgrl.datasets.rows import collect_rows
-    from dsgrl.report.folder import read_node_table
+    from dsgrl.explore.known import read_node_table
     from dsgrl.report.gather import gather
     from dsgrl.report.page import write_page
 

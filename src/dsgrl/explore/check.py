@@ -1,6 +1,6 @@
 """Is an embedding good, without labels: links, spread, and the floor beside it."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,35 @@ class Check:
                 "things, check it with some labels ('dsgrl evaluate')."
             )
         return "Good: it finds links as well as the training-free floor."
+
+    def summary(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        numbers = {k: v if v is None else round(v, 4) for k, v in asdict(self).items()}
+        return {**numbers, "verdict": self.verdict}
+
+    def lines(self) -> list[str]:
+        """Return all of it in words, the verdict first."""
+        found = [
+            self.verdict,
+            f"spread: {self.effective_rank:.1f} of {self.num_columns} directions are "
+            f"in use (effective rank), {self.main_directions} have 90 % of the "
+            f"variance; {100 * self.repeated:.1f} % of {self.num_rows} rows repeat "
+            f"another",
+        ]
+        if self.link_auc is not None and self.floor_auc is not None:
+            how = "hidden from both" if self.is_held_out else "seen by both"
+            found.append(
+                f"links, {how}: told from random pairs in {100 * self.link_auc:.1f} % "
+                f"of the cases, by the training-free floor in "
+                f"{100 * self.floor_auc:.1f} % (chance 50, standard error "
+                f"{100 * self.error:.1f})"
+            )
+            if not self.is_held_out:
+                found.append(
+                    "give --model to hide links from the embedding before they are "
+                    "looked for"
+                )
+        return found
 
 
 def check_embedding(

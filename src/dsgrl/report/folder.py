@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from dsgrl.datasets.files import read_graph
 from dsgrl.datasets.rows import EmbeddedRows
 from dsgrl.estimator import load_model
 from dsgrl.explore.files import match_rows, read_rows
-from dsgrl.io.tables import TABLE_SUFFIXES, read_table
+from dsgrl.explore.known import read_node_table
 from dsgrl.report.contents import Contents, ScoreLine
 from dsgrl.report.gather import gather
 from dsgrl.report.scores import FLOOR, RAW, TRAINED
@@ -77,13 +75,6 @@ def gather_files(
         command=command,
         random_state=random_state,
     )
-
-
-def read_node_table(path: Path | None) -> pa.Table | None:
-    """Read a table of nodes for its columns, if there is one."""
-    if path is None or path.suffix not in TABLE_SUFFIXES:
-        return None
-    return read_table(path)
 
 
 def _read_summary(path: Path) -> dict[str, Any]:

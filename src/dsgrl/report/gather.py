@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse as sp
 
 from dsgrl.datasets.rows import EmbeddedRows
 from dsgrl.explore.clusters import clusters_in_groups
@@ -14,12 +13,10 @@ from dsgrl.explore.columns import (
     Column,
     Known,
     category_column,
-    dense_rows,
-    features_of,
     make_terms,
-    read_known,
 )
 from dsgrl.explore.files import group_bounds
+from dsgrl.explore.known import known_of
 from dsgrl.explore.links import link_matrix
 from dsgrl.explore.naming import describe_clusters
 from dsgrl.explore.vectors import effective_rank, nearest_in_groups, spectrum
@@ -31,10 +28,6 @@ from dsgrl.report.learned import describe_views
 from dsgrl.report.scores import score_rows
 from dsgrl.typing import InputError, IntArray, Level
 
-# Columns of a table of nodes that are not properties of a node.
-RESERVED = ("id", "label", "type", "graph", "embedding", "features")
-# Up to this many feature columns are shown one by one.
-FEW_COLUMNS = 32
 SOFTWARE = ("dsgrl", "torch", "torch-geometric", "numpy", "scikit-learn")
 
 
@@ -201,67 +194,13 @@ def _node_names(graphs: Any, ids: list[str]) -> list[str]:
 
 def _known(source: _Source, table: pa.Table | None) -> tuple[Known, list[str]]:
     """Return the properties of the rows, and what to say of them."""
-    rows, data = source.rows, source.data
-    if source.level == "graph":
-        return (Known() if data is None else _of_graphs(data)), []
-    if table is not None and len(set(rows.ids)) == len(rows.ids):
-        try:
-            known = read_known(table, rows.ids, RESERVED)
-        except InputError as error:
-            return Known(), [f"Columns of nodes are not shown: {error}."]
-        if known.columns or known.texts:
-            return known, []
-    if data is None:
-        return Known(), ["No graph was given: degrees and features are not shown."]
-    return _of_features(data, source.level), []
-
-
-def _of_features(data: Any, level: Level) -> Known:
-    """Return the feature columns of the nodes, those of each type beside each other."""
-    if level == "node":
-        x = dense_rows(getattr(data, "x", None))
-        if x is None:
-            return Known()
-        matrix, names = features_of(x, getattr(data, "feature_names", None))
-        if x.shape[1] <= FEW_COLUMNS:
-            columns = [Column(names[i], x[:, i]) for i in range(x.shape[1])]
-            return Known(columns=columns)
-        return Known(features=matrix, feature_names=names)
-    tables = {
-        kind: dense_rows(getattr(data[kind], "x", None)) for kind in data.node_types
-    }
-    is_shared = sum(table is not None for table in tables.values()) > 1
-    blocks, names = [], []
-    for kind, x in tables.items():
-        if x is None:
-            x = np.empty((int(data[kind].num_nodes), 0), dtype=np.float32)
-        matrix, own = features_of(x, getattr(data[kind], "feature_names", None))
-        blocks.append(matrix)
-        names += [f"{kind}: {name}" if is_shared else name for name in own]
-    if not names:
-        return Known()
-    return Known(features=sp.block_diag(blocks, "csr"), feature_names=names)
-
-
-def _of_graphs(graphs: Any) -> Known:
-    """Return the sizes of graphs and the means of their features."""
-    sizes = [(int(g.num_nodes), int(g.num_edges)) for g in graphs]
-    counts = np.array(sizes, dtype=np.float32)
-    columns = [Column("nodes", counts[:, 0]), Column("edges", counts[:, 1])]
-    tables = [dense_rows(getattr(graph, "x", None)) for graph in graphs]
-    widths = {0 if table is None else table.shape[1] for table in tables}
-    if len(widths) == 1 and 0 < max(widths) <= FEW_COLUMNS:
-        names = getattr(graphs[0], "feature_names", None)
-        names = names or [f"column {i}" for i in range(max(widths))]
-        means = np.stack(
-            [
-                t.mean(axis=0) if len(t) else t.sum(axis=0)
-                for t in tables
-                if t is not None
-            ]
-        )
-        columns += [Column(f"mean {n}", means[:, i]) for i, n in enumerate(names)]
-    return Known(columns=columns)
+    try:
+        known = known_of(source.rows, source.data, table)
+    except InputError as error:
+        return Known(), [f"Columns of nodes are not shown: {error}."]
+    if source.data is None and table is None:
+        return known, ["No graph was given: degrees and features are not shown."]
+    return known, []
 
 
 def _settings(model: Any) -> dict[str, Any]:
