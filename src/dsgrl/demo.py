@@ -10,8 +10,10 @@ import numpy as np
 
 from dsgrl.datasets.files import read_graph
 from dsgrl.datasets.rows import collect_rows
-from dsgrl.estimator import DSGRL, embedder
+from dsgrl.estimator import DSGRL
 from dsgrl.evaluation.protocols import evaluate
+from dsgrl.explore.check import embed_floor
+from dsgrl.explore.vectors import nearest_rows
 from dsgrl.io.atomic import atomic_write, check_writable
 from dsgrl.io.embeddings import write_embeddings
 from dsgrl.train.folder import check_model_path
@@ -20,8 +22,6 @@ from dsgrl.typing import FloatArray, Level, Score
 SHOWN_PACKAGES = ("vim", "git", "gimp", "postgresql", "python3-numpy", "mutt")
 SHOWN_TAGS = ("use::editing", "role::plugin", "interface::commandline")
 NEIGHBORS_SHOWN = 5
-# The training-free method of every level.
-FLOORS: dict[Level, str] = {"node": "hops", "graph": "histograms", "hetero": "hops"}
 NODE_PROTOCOL, GRAPH_PROTOCOL = "ten 5/15/80 splits", "ten folds"
 
 
@@ -29,6 +29,7 @@ class Subject(NamedTuple):
     """Data and labels of a demo.
 
     Attributes:
+        name: of the dataset.
         described: one sentence with its size.
         labels: what the labels are, in the plural.
         protocol: how embeddings are judged, in words.
@@ -38,6 +39,7 @@ class Subject(NamedTuple):
         target: the labelled type of nodes, if there are several.
     """
 
+    name: str
     described: str
     labels: str
     protocol: str
@@ -80,7 +82,7 @@ def run_demo(
     z: Any = subject.raw
     for name in ("raw", "floor", "trained"):
         if name == "floor":
-            z = embedder(FLOORS[level])().fit_transform(subject.data)
+            z = embed_floor(subject.data)
         elif name == "trained":
             z = model.fit_transform(subject.data)
         rows = z if name == "raw" else subject.labelled(z)
@@ -95,6 +97,7 @@ def run_demo(
         name: {"mean": round(score.mean, 2), "std": round(score.std, 2)}
         for name, score in scores.items()
     }
+    summary["graph"], summary["protocol"] = subject.name, subject.protocol
     summary["epoch"] = model.epoch_
     summary["seconds"] = round(time.perf_counter() - start, 1)
     with atomic_write(out / "summary.json") as part:
@@ -105,6 +108,7 @@ def run_demo(
 def _packages() -> Subject:
     data = read_graph("debian")
     return Subject(
+        "debian",
         f"Debian's packages: {data.num_nodes} nodes, {data.num_edges // 2} links, "
         f"{data.num_features} words.",
         "sections",
@@ -123,6 +127,7 @@ def _digits() -> Subject:
         [np.concatenate([g.x.sum(0).numpy(), g.x.mean(0).numpy()]) for g in graphs]
     )
     return Subject(
+        "digits-graphs",
         f"Images of digits: {len(graphs)} graphs of {nodes / len(graphs):.0f} inked "
         f"pixels each, on average.",
         "digits",
@@ -137,6 +142,7 @@ def _archive() -> Subject:
     data = read_graph("debian-hetero")
     sizes = ", ".join(f"{data[kind].num_nodes} {kind}s" for kind in data.node_types)
     return Subject(
+        "debian-hetero",
         f"Debian's archive: {sizes}, {len(data.edge_types)} relations.",
         "sections",
         NODE_PROTOCOL,
@@ -155,8 +161,11 @@ def _neighbors(level: Level, subject: Subject, z: Any) -> dict[str, list[str]]:
     if level == "graph":
         digits = [str(digit) for digit in subject.y]
         shown = [digits.index(digit) for digit in sorted(set(digits))]
-        near = nearest(z, shown)
-        return {f"a {digits[i]}": [digits[j] for j in near[i]] for i in shown}
+        near, _ = nearest_rows(z, NEIGHBORS_SHOWN, shown)
+        return {
+            f"a {digits[i]}": [digits[j] for j in others]
+            for i, others in zip(shown, near, strict=True)
+        }
     if level == "node":
         return _named(z, subject.data.ids, SHOWN_PACKAGES)
     found = _named(z["package"], subject.data["package"].ids, SHOWN_PACKAGES[:3])
@@ -168,21 +177,8 @@ def _named(
 ) -> dict[str, list[str]]:
     position = {name: i for i, name in enumerate(ids)}
     known = {position[name]: name for name in shown if name in position}
-    near = nearest(z, list(known))
-    return {name: [ids[j] for j in near[i]] for i, name in known.items()}
-
-
-def nearest(z: FloatArray, rows: list[int]) -> dict[int, list[int]]:
-    """Return the nearest other rows of some rows, by cosine similarity.
-
-    Columns are not standardised: the leading ones say most.
-    """
-    centered = z - z.mean(axis=0)
-    unit = centered / (np.linalg.norm(centered, axis=1, keepdims=True) + 1e-12)
-    found = {}
-    for row in rows:
-        similarity = unit @ unit[row]
-        similarity[row] = -2.0
-        closest = np.argsort(-similarity, kind="stable")[:NEIGHBORS_SHOWN]
-        found[row] = closest.tolist()
-    return found
+    near, _ = nearest_rows(z, NEIGHBORS_SHOWN, list(known))
+    return {
+        name: [ids[j] for j in others]
+        for name, others in zip(known.values(), near, strict=True)
+    }

@@ -26,7 +26,8 @@ def test_demo__writes_what_it_says_and_learning_pays(
     assert "trained model" in shown
     assert "vim: " in shown
     summary = json.loads((out / "summary.json").read_text())
-    assert summary.keys() == {"raw", "floor", "trained", "epoch", "seconds"}
+    scores = {"raw", "floor", "trained"}
+    assert summary.keys() == scores | {"graph", "protocol", "epoch", "seconds"}
     assert summary["trained"]["mean"] > summary["floor"]["mean"] + 3
     assert summary["floor"]["mean"] > summary["raw"]["mean"] + 10
     table = pq.read_table(out / "embeddings.parquet")

@@ -9,7 +9,7 @@ import typer
 
 import dsgrl
 from dsgrl.allocator import retain_heap
-from dsgrl.cli import embedding, measuring
+from dsgrl.cli import embedding, exploring, measuring, reporting
 from dsgrl.cli.options import console
 from dsgrl.typing import InputError
 
@@ -39,6 +39,23 @@ COMMANDS = (
         "evaluate",
         measuring.evaluate,
         "dsgrl evaluate z.parquet --labels labels.csv",
+    ),
+    ("report", reporting.report, "dsgrl report demo -o report.html"),
+    (
+        "neighbors",
+        exploring.neighbors,
+        "dsgrl neighbors z.parquet vim -k 10 --graph debian --why",
+    ),
+    ("cluster", exploring.cluster, "dsgrl cluster z.parquet -o clusters.parquet"),
+    (
+        "classify",
+        exploring.classify,
+        "dsgrl classify z.parquet --labels few.csv -o predictions.parquet",
+    ),
+    (
+        "check",
+        exploring.check,
+        "dsgrl check z.parquet edges.csv --nodes nodes.csv --model model",
     ),
     (
         "bench",

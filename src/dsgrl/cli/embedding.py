@@ -17,6 +17,7 @@ from dsgrl.cli.options import (
     SetOption,
     console,
 )
+from dsgrl.cli.reporting import ReportOption, report_embedding, write_report
 from dsgrl.cli.resuming import (
     CheckpointOption,
     EveryOption,
@@ -45,6 +46,7 @@ def demo(
             "(graph), or packages, maintainers and tags (hetero)."
         ),
     ] = "node",
+    report: ReportOption = None,
     seed: SeedOption = 0,
 ) -> None:
     """Embed a built-in graph and judge the result.
@@ -53,7 +55,10 @@ def demo(
     neighbours, and writes summary.json, embeddings.parquet and model/.
     """
     from dsgrl.demo import run_demo
+    from dsgrl.report.page import check_page_path
 
+    if report is not None:
+        check_page_path(report)
     table = Table("", "accuracy", "std")
     for kind, value in run_demo(out, level=level, seed=seed, verbose=True):
         if kind == "data":
@@ -74,6 +79,8 @@ def demo(
                 f"Kept epoch {value['epoch']}; {value['seconds']:.0f} s in all. "
                 f"Wrote {out}/summary.json, embeddings.parquet, model/"
             )
+    if report is not None:
+        write_report(out, report, seed=seed)
 
 
 def embed(
@@ -133,6 +140,7 @@ def embed(
     checkpoint: CheckpointOption = None,
     every: EveryOption = None,
     resume: ResumeOption = False,
+    report: ReportOption = None,
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     data: DataOption = None,
@@ -150,6 +158,7 @@ def embed(
         check_views_path,
         write_views,
     )
+    from dsgrl.report.page import check_page_path
     from dsgrl.train.folder import check_model_path
 
     options = {
@@ -165,6 +174,8 @@ def embed(
         check_writable(model.parent)
     if views is not None:
         check_views_path(views)
+    if report is not None:
+        check_page_path(report)
     for folder in (model, views):
         if folder is not None and folder.resolve() in out.resolve().parents:
             raise InputError(f"{out}: lies inside {folder}, expected another place")
@@ -191,6 +202,8 @@ def embed(
             write_views(views, [tabulate_view(loaded, view) for view in made])
     saved = "".join(f" and {folder}/" for folder in (model, views) if folder)
     console.print(f"{written}, {_describe_training(estimator)}: wrote {out}{saved}")
+    if report is not None:
+        report_embedding(report, loaded, z, estimator, name=graph, nodes=nodes)
 
 
 def _describe_training(estimator: Any) -> str:

@@ -87,7 +87,7 @@ def evaluate_files(
     if labels is None:
         y = embedded.labels
     else:
-        y = _join(embeddings, embedded, labels, read_labels(labels))
+        y = join_labels(embeddings, embedded, labels, read_labels(labels))
     if y is None:
         raise InputError(
             f"{embeddings}: no column 'label': give a table of labels with columns id "
@@ -121,10 +121,17 @@ def evaluate_files(
     )
 
 
-def _join(
+def join_labels(
     path: Path, embedded: Rows, labels_path: Path, labelled: Rows
 ) -> npt.NDArray[Any]:
-    """Return a label for every row of the embeddings, None where there is none."""
+    """Return a label for every row of the embeddings, None where there is none.
+
+    Args:
+        path: of the embeddings, for messages.
+        embedded: what it holds.
+        labels_path: of the labels, for messages.
+        labelled: what it holds; joined by id, or row by row if it has none.
+    """
     y, num_rows = labelled.labels, len(embedded.z)
     assert y is not None
     if labelled.ids is None:

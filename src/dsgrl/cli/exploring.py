@@ -1,0 +1,195 @@
+"""Next steps from an embedding file: neighbors, cluster, classify, check."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from dsgrl.cli.options import (
+    DataOption,
+    DirectedOption,
+    NodesOption,
+    SeedOption,
+    console,
+)
+from dsgrl.typing import InputError
+
+EmbeddingsArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="Embeddings, ours or not: parquet, csv, tsv, npy or npz.",
+        show_default=False,
+    ),
+]
+GraphOption = Annotated[
+    str | None,
+    typer.Option(help="What was embedded: a dataset, a table of edges or an npz."),
+]
+TableOption = Annotated[
+    Path, typer.Option("--out", "-o", help="Table to write: .parquet or .csv.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
+
+
+def neighbors(
+    embeddings: EmbeddingsArgument,
+    wanted: Annotated[
+        str, typer.Argument(metavar="ID", help="Whose neighbours.", show_default=False)
+    ],
+    count: Annotated[int, typer.Option("-k", min=1, help="How many.")] = 10,
+    kind: Annotated[
+        str | None, typer.Option("--type", help="Node type of ID, if there are more.")
+    ] = None,
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why", help="Say what they share: links and features. Needs --graph."
+        ),
+    ] = False,
+    graph: GraphOption = None,
+    nodes: NodesOption = None,
+    directed: DirectedOption = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the rows whose vectors are most similar to that of ID."""
+    from dsgrl.explore.commands import find_neighbors
+
+    if why and graph is None:
+        raise InputError("--why: needs the graph that was embedded: give --graph")
+    found = find_neighbors(
+        embeddings,
+        wanted,
+        count,
+        kind=kind,
+        graph=graph if why else None,
+        nodes=nodes,
+        directed=directed,
+        data_folder=data,
+    )
+    if as_json:
+        console.print(json.dumps([line._asdict() for line in found]))
+        return
+    width = max(len(str(line.id)) for line in found)
+    for line in found:
+        reason = f"  {line.why}" if line.why else ""
+        console.print(f"{line.similarity:.3f}  {line.id!s:{width}}{reason}".rstrip())
+
+
+def cluster(
+    embeddings: EmbeddingsArgument,
+    out: TableOption,
+    number: Annotated[
+        int | None,
+        typer.Option("-k", min=1, help="Number of clusters (default: by the rows)."),
+    ] = None,
+    method: Annotated[
+        Literal["kmeans", "hdbscan"],
+        typer.Option(help="hdbscan finds the number and leaves out rows in between."),
+    ] = "kmeans",
+    seed: SeedOption = 0,
+) -> None:
+    """Group rows with similar vectors and write the group of every row."""
+    from dsgrl.explore.commands import write_clusters
+
+    if method == "hdbscan" and number is not None:
+        raise InputError("-k: method 'hdbscan' finds the number itself, leave it out")
+    sizes, left_out = write_clusters(
+        embeddings, out, number, method=method, random_state=seed
+    )
+    rest = f", {left_out} rows in none" if left_out else ""
+    console.print(
+        f"{len(sizes)} clusters of {min(sizes)} to {max(sizes)} rows{rest}: wrote {out}"
+    )
+
+
+def classify(
+    embeddings: EmbeddingsArgument,
+    out: TableOption,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table with columns id,label for a few rows; by default the column "
+            "label of FILE."
+        ),
+    ] = None,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Predict the label of every row from a few, with calibrated probabilities."""
+    from dsgrl.explore.commands import write_predictions
+
+    found = write_predictions(embeddings, labels, out, random_state=seed)
+    if as_json:
+        console.print(json.dumps(found))
+        return
+    console.print(_describe(found))
+    console.print(
+        f"Probabilities: {100 * found['sure']:.0f} % of the rows have 0.9 or more for "
+        f"one class, the mean is {found['mean_probability']:.2f}. Wrote {out}"
+    )
+
+
+def _describe(found: dict[str, Any]) -> str:
+    learned = (
+        f"Learned from {found['labels']} labels of {found['classes']} classes "
+        f"({found['fewest_labels']} to {found['most_labels']} each)."
+    )
+    if found["accuracy"] is None:
+        return (
+            f"{learned} Too few to check: {found['checked']} could be left out, 10 are "
+            f"needed. Take the probabilities as a guess."
+        )
+    return (
+        f"{learned} Of {found['checked']} labels left out of the fit, "
+        f"{100 * found['accuracy']:.1f} % are predicted right (the largest class has "
+        f"{100 * found['largest_class']:.1f} %); probabilities are off by "
+        f"{100 * found['calibration_error']:.1f} points on average."
+    )
+
+
+def check(
+    embeddings: EmbeddingsArgument,
+    graph: Annotated[
+        str,
+        typer.Argument(
+            metavar="GRAPH",
+            help="What was embedded: a dataset, a table of edges or an npz.",
+            show_default=False,
+        ),
+    ],
+    nodes: NodesOption = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the model that made FILE: links are then hidden from it."
+        ),
+    ] = None,
+    directed: DirectedOption = False,
+    seed: SeedOption = 0,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say whether an embedding is good, without labels.
+
+    Links of the graph against random pairs, how many directions are in use, and the
+    same of the training-free floor.
+    """
+    from dsgrl.explore.commands import check_file
+
+    found = check_file(
+        embeddings,
+        graph,
+        nodes=nodes,
+        model=model,
+        directed=directed,
+        data_folder=data,
+        random_state=seed,
+    )
+    if as_json:
+        console.print(json.dumps(found.summary()))
+        return
+    for line in found.lines():
+        console.print(line)

@@ -1,0 +1,119 @@
+"""The page: `dsgrl report`, and `--report` of other commands."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dsgrl.cli.options import (
+    DataOption,
+    DirectedOption,
+    NodesOption,
+    SeedOption,
+    console,
+)
+
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", help="Page to write (.html): map, clusters, scores, training."
+    ),
+]
+
+
+def report(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="Folder that 'dsgrl demo' wrote, or a file of embeddings.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Page to write (.html).")
+    ] = Path("report.html"),
+    graph: Annotated[
+        str | None,
+        typer.Option(help="What was embedded: a dataset, a table of edges or an npz."),
+    ] = None,
+    nodes: NodesOption = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Folder of the model that was saved with it.")
+    ] = None,
+    directed: DirectedOption = False,
+    seed: SeedOption = 0,
+    data: DataOption = None,
+) -> None:
+    """Write a page that shows what was learned: one HTML file, opens offline.
+
+    The more is given, the more it shows: with a graph also degrees, links and features,
+    with a model also its training and views.
+    """
+    from dsgrl.report.page import check_page_path
+
+    check_page_path(out)
+    write_report(
+        source,
+        out,
+        seed=seed,
+        graph=graph,
+        nodes=nodes,
+        model=model,
+        directed=directed,
+        data_folder=data,
+    )
+
+
+def write_report(source: Path, out: Path, *, seed: int, **options: Any) -> None:
+    """Write the page of files; see `gather_files` for the options."""
+    from dsgrl.report.folder import gather_files
+    from dsgrl.report.page import write_page
+
+    contents = gather_files(
+        source, command=this_command(), random_state=seed, **options
+    )
+    _announce(out, write_page(out, contents), contents.summary)
+
+
+def report_embedding(
+    out: Path, data: Any, z: Any, model: Any, *, name: str, nodes: Path | None
+) -> None:
+    """Write the page of a fresh embedding.
+
+    Args:
+        out: file to write.
+        data: what was embedded.
+        z: the embedding, as the estimator gave it.
+        model: the fitted estimator.
+        name: of the data.
+        nodes: table of nodes, if there is one.
+    """
+    from dsgrl.datasets.rows import collect_rows
+    from dsgrl.explore.known import read_node_table
+    from dsgrl.report.gather import gather
+    from dsgrl.report.page import write_page
+
+    contents = gather(
+        collect_rows(data, z),
+        data=data,
+        model=model,
+        table=read_node_table(nodes),
+        title=f"Embedding of {Path(name).name}",
+        command=this_command(),
+        random_state=model.seed_,
+    )
+    _announce(out, write_page(out, contents), contents.summary)
+
+
+def this_command() -> str:
+    """Return the command line as it was typed."""
+    return shlex.join(["dsgrl", *sys.argv[1:]])
+
+
+def _announce(out: Path, size: int, summary: list[str]) -> None:
+    for sentence in summary:
+        console.print(sentence)
+    console.print(f"Wrote {out} ({size / 1e6:.1f} MB): open it in a browser.")
