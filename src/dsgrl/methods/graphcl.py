@@ -16,7 +16,9 @@ fifth of the nodes. It differs from that program:
 * The program adds self-loops to the graphs, not to the views, and leaves nodes without
   edges out of the views. Here neither happens.
 * Sets without features have columns made from degrees; the program has a constant.
-* The last epoch is kept; the program reports the better of epochs 10 and 20.
+
+Which augmentations to choose from depends on the kind of graph in the paper: see the
+recipes `published/graphcl`.
 """
 
 from typing import Any, ClassVar
