@@ -312,7 +312,7 @@ WORDS = (
     "heat",
 )
 # A small change of these shows late, or on large graphs only.
-LARGE: dict[str, Any] = {"prior_weight": 3.0, "edges_per_node": 2}
+FAR: dict[str, Any] = {"prior_weight": 3.0, "edges_per_node": 2}
 # Settings that give a parameter a meaning, and parameters about graphs of many.
 BESIDE: dict[str, dict[str, Any]] = {
     **{key: {"num_layers": 2} for key in ("dropout", "hidden_channels", "norm")},
@@ -325,8 +325,8 @@ OF_GRAPHS = {"readout"}
 def another_value(value: Any, kind: type[FitConfig], key: str) -> Any:
     """Return a value that the parameter allows and that is not the given one."""
     tries: tuple[Any, ...] = (5, *WORDS)
-    if key in LARGE:
-        tries = (LARGE[key],)
+    if key in FAR:
+        tries = (FAR[key],)
     elif isinstance(value, bool):
         tries = (not value,)
     elif isinstance(value, int | float):
