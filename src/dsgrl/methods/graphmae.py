@@ -211,9 +211,9 @@ class GraphMAEMethod(Method):
         codes = drop(self.bridge(z[visible]), self.dropout)
         codes = torch.zeros_like(z).index_copy(0, visible, codes)
         # Only the rows of hidden nodes are rebuilt.
-        rows = select_rows(
-            batch.adjacency.normalized(self.decoder.normalization), hidden
-        )
+        matrix = batch.adjacency.normalized(self.decoder.normalization)
+        rows = select_rows(matrix, hidden)
+        assert isinstance(rows, Adjacency)
         rebuilt = self.decoder(
             Adjacency(rows.pattern, rows.value, bipartite=True), codes
         )

@@ -46,7 +46,7 @@ from dsgrl.parameters import (
     one_of,
     parameter,
 )
-from dsgrl.typing import DiffusionName, Level, LossTerms
+from dsgrl.typing import DiffusionName, Level, LossTerms, NormalizationName
 
 
 class MVGRLMethod(Method):
@@ -162,7 +162,8 @@ class MVGRLMethod(Method):
             nodes = [self.of_nodes(h[:, -self.channels :]) for h in views]
             graphs = self._summarize(views, batch.ptr)
             pairs = zip(nodes, graphs[::-1], strict=True)
-            loss = sum(contrast_with_graphs(*pair, batch.ptr) for pair in pairs)
+            first, second = (contrast_with_graphs(*pair, batch.ptr) for pair in pairs)
+            loss = first + second
             z = graphs[0] + graphs[1]
         return LossTerms({"contrast": loss}, z=z.detach())
 
@@ -195,4 +196,4 @@ class MVGRLMethod(Method):
 class _DiffusionLayer(GCNLayer):
     """S X W + b: the diffusion is not normalised again."""
 
-    normalization = "sum"
+    normalization: ClassVar[NormalizationName] = "sum"
