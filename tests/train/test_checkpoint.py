@@ -116,7 +116,7 @@ def test_resume__learned_edges_that_are_kept_for_some_steps(
     level: str, tmp_path: Path
 ) -> None:
     model = make_model(
-        level, augment="both", edges_per_node=2, refresh=4, dropout=0.3, **SMALL
+        level, augment="both", edges_per_node=2, refresh=3, dropout=0.3, **SMALL
     )
     assert_resumes(model, make_data(level), tmp_path)
 
