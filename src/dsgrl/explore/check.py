@@ -11,13 +11,15 @@ from dsgrl.explore.vectors import effective_rank, spectrum
 from dsgrl.graph import as_graph
 from dsgrl.graph.inputs import level_of
 from dsgrl.train.fit import begin
-from dsgrl.train.links import HeldOutLinks
+from dsgrl.train.links import HOLDOUT_SHARE, HeldOutLinks
 from dsgrl.train.seed import seeded
 from dsgrl.typing import FloatArray, Level
 
 # The training-free method of every level.
 FLOORS: dict[Level, str] = {"node": "hops", "graph": "histograms", "hetero": "hops"}
-# Below these an embedding has collapsed.
+# Share of the links that are looked for where none has to be hidden.
+SEEN_SHARE = 0.5
+# A lower rank, or more rows that repeat another, are a collapse.
 LEAST_RANK = 1.1
 MOST_REPEATED = 0.5
 
@@ -129,7 +131,7 @@ def check_embedding(
     if data is None or level_of(data) == "graph":
         return Check(**measured)
     seed = random_state if model is None else model.seed_
-    links = draw_links(data, seed)
+    links = draw_links(data, seed, SEEN_SHARE if model is None else HOLDOUT_SHARE)
     if not links.usable:
         return Check(**measured)
     rows = torch.from_numpy(z) if model is None else _embed_without(model, data, links)
@@ -145,11 +147,11 @@ def check_embedding(
     )
 
 
-def draw_links(data: Any, seed: int) -> HeldOutLinks:
+def draw_links(data: Any, seed: int, share: float = HOLDOUT_SHARE) -> HeldOutLinks:
     """Draw links and random pairs to compare them with; the same for one seed."""
     graph = as_graph(data, structural_columns=5)
     with seeded(seed):
-        return HeldOutLinks(graph.adjacency)
+        return HeldOutLinks(graph.adjacency, share)
 
 
 @torch.no_grad()

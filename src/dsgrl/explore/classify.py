@@ -24,8 +24,8 @@ SCALING_NAMES = ("standard", "unit")
 PRECISION = 1e-6
 # Fewer left-out labels say too little of a temperature.
 LEAST_CHECKED = 10
-# Bins of the calibration error, or as many as leave 5 rows in each.
-BINS, LEAST_IN_BIN = 10, 5
+# Bins of the calibration error, or as many as leave 20 rows in each.
+BINS, LEAST_IN_BIN = 10, 20
 SURE = 0.9
 
 Probabilities = npt.NDArray[np.float64]
@@ -166,7 +166,7 @@ def _choose(
     """Find scaling, strength and temperature of the best likelihood, left out."""
     checked = fold >= 0
     if checked.sum() < LEAST_CHECKED:
-        # As many rows as scikit-learn's default is made for are not there to choose.
+        # Nothing to choose by.
         return _Choice("unit", 1.0, np.empty((0, 0), np.float32)), 1.0
     best: tuple[float, _Choice, float] | None = None
     for scaling in SCALING_NAMES:
