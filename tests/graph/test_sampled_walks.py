@@ -148,7 +148,5 @@ def test_guided_walks__take_the_edges_of_each_step_in_turn() -> None:
 def test_undirected__drops_loops_and_weights_that_are_not_above_zero() -> None:
     matrix = np.array([[2.0, 1.0, 0.0], [0.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
     found = undirected(sp.csr_matrix(matrix))
-    np.testing.assert_array_equal(
-        found.toarray(), [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
-    )
+    np.testing.assert_array_equal(found.toarray(), [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     assert found.nnz == 2

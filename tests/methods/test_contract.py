@@ -20,7 +20,14 @@ from dsgrl.typing import InputError
 from samples import LEVELS, make_data, make_graphs, permute
 
 # Small and quick, for methods that have these.
-SMALL = {"out_channels": 6, "epochs": 3}
+SMALL = {"out_channels": 6, "epochs": 3, "walks_per_node": 4, "walk_length": 12}
+# Values that differ from the defaults and are not numbers next to them.
+OTHER_VALUES = {
+    "hidden_channels": 5,
+    "norm": "batch",
+    "metapaths": "film-person-film;tag-film-tag",
+    "pairs": "neighbors",
+}
 CASES = [
     (name, level)
     for name, method in METHODS.items()
@@ -112,10 +119,11 @@ def test_method__one_step_is_finite_and_reaches_everything_that_learns(
 ) -> None:
     method, graph = built(name, level)
     method.train()
-    (optimizer, *_) = method.optimizers(config_of(name).resolved(Spec.of(graph)))
+    config = config_of(name).resolved(Spec.of(graph))
+    (optimizer, *_) = method.optimizers(config)
     learned = {p for group in optimizer.param_groups for p in group["params"]}
     totals = dict.fromkeys(learned, 0.0)
-    for batch in method.batches(graph, config_of(name)):
+    for batch in method.batches(graph, config):
         method.zero_grad()
         loss = method.training_loss(batch)
         assert loss.total.isfinite()
@@ -200,7 +208,8 @@ def test_method__reads_no_label(name: str, level: str) -> None:
 
 @every_trained_method_of_nodes
 def test_method__stops_by_held_out_links(name: str, community_graph: Any) -> None:
-    estimator = embedder(name)(out_channels=6, epochs=StopByLinks(max_epochs=20))
+    config = config_of(name, epochs=StopByLinks(max_epochs=20))
+    estimator = embedder(name)(**config.values())
     estimator.fit(community_graph)
     looked = [row["epoch"] for row in estimator.history_ if "link_auc" in row]
     assert looked == [0, 5, 10, 15, 20]
@@ -287,8 +296,10 @@ def test_method__every_parameter_of_its_own_has_an_effect(
     before = embed()
     for key in own:
         value = getattr(config_of(name), key)
-        other: Any = {"hidden_channels": 5, "norm": "batch"}.get(key)
-        if other is None:
+        other: Any = OTHER_VALUES.get(key)
+        if isinstance(value, bool):
+            other = not value
+        elif other is None:
             other = value + (1 if value >= 1 else 0.2)
         changes = {key: other}
         if key in ("dropout", "hidden_channels", "norm"):

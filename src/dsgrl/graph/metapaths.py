@@ -104,7 +104,9 @@ class TypedEdges:
 
     def samplers(self, path: MetaPath) -> list[NeighborSampler]:
         """Return the edges of every step along a meta-path."""
-        return [NeighborSampler(self.between(*ends)) for ends in itertools.pairwise(path)]
+        return [
+            NeighborSampler(self.between(*ends)) for ends in itertools.pairwise(path)
+        ]
 
     def instances(self, path: MetaPath) -> tuple[Numbers, list[NeighborSampler]]:
         """Return what draws each path of the graph along a meta-path equally often.

@@ -31,7 +31,7 @@ from dsgrl.graph.metapaths import MetaPath, TypedEdges
 from dsgrl.graph.sampled_walks import guided_walks
 from dsgrl.methods.base import Method
 from dsgrl.methods.metapath_walks import MetaPathConfig, read_metapaths
-from dsgrl.methods.skip_gram import WATCHED_ROWS, Noise
+from dsgrl.methods.skip_gram import WATCHED_ROWS, Noise, rounds
 from dsgrl.parameters import COUNT, one_of, parameter
 from dsgrl.typing import InputError, Level, LossTerms
 
@@ -105,12 +105,13 @@ class ESimMethod(Method):
         drawers = [edges.instances(path) for path in self.paths]
         if not any(count.any() for count, _ in drawers):
             raise InputError("metapaths: the graph has no path along any of them")
-        for _ in range(config.walks_per_node):
+        nodes = [len(edges.nodes(path[0])) for path in self.paths]
+        for times in rounds(config, nodes):
             parts = []
             for number, (count, samplers) in enumerate(drawers):
                 if not count.any():
                     continue
-                total = len(edges.nodes(self.paths[number][0]))
+                total = times * nodes[number]
                 starts = generator.choice(len(count), total, p=count / count.sum())
                 walks = guided_walks(samplers, starts, len(samplers), generator)
                 noise = [
@@ -136,9 +137,10 @@ class ESimMethod(Method):
         )
         x = F.embedding(batch.nodes, self.table)
         noise = F.embedding(batch.noise, self.table)
-        own = torch.einsum("bid,ijd->bij", x, source) + self.level[
-            batch.number, ends, ends
-        ]
+        own = (
+            torch.einsum("bid,ijd->bij", x, source)
+            + self.level[batch.number, ends, ends]
+        )
         real = x @ x.mT + own + torch.einsum("bjd,ijd->bij", x, target)
         wrong = (x @ noise.view(size, length * negatives, -1).mT).view(
             size, length, length, negatives

@@ -8,7 +8,7 @@ and K noise nodes n per pair (Mikolov et al., 2013, https://arxiv.org/abs/1310.4
 
 word2vec draws the window of every centre from 1 to w; here a pair has its mean weight
 a = (w - d + 1) / w instead. Noise is drawn in proportion to (count in the walks)^0.75
-and shared by the centres of a segment of 2 w steps, with the weight of K noise nodes
+and shared by the centres of a segment of 4 w steps, with the weight of K noise nodes
 per pair: scores are products of small matrices, not one row per pair. word2vec takes a
 step per pair, at a rate that falls to zero; here Adam takes one per batch of walks.
 """
@@ -31,8 +31,12 @@ from dsgrl.parameters import ABOVE_ZERO, AUTO, COUNT, auto_or, parameter
 from dsgrl.typing import LossTerms
 
 NOISE_POWER = 0.75
-# Steps of the optimiser in an epoch, and the fewest walks of a step, for "auto".
-STEPS, FEWEST_WALKS = 640, 64
+# For batch_size="auto": visits of a node in a step of the optimiser, in the mean. Each
+# step goes over the whole tables; with fewer visits there would be too many steps.
+VISITS, FEWEST_WALKS, SHORT_WALK = 2 / 3, 4, 4
+# Steps of a segment, in windows: long ones cost scores of pairs that are too far apart,
+# short ones cost rows of contexts.
+SEGMENT = 4
 # Rows of a step that are kept to measure the spread of the embedding.
 WATCHED_ROWS = 64
 
@@ -47,7 +51,7 @@ class WalkConfig(FitConfig):
     )
     batch_size: int | Literal["auto"] = parameter(
         auto_or(COUNT),
-        'walks per step; "auto": 1/640 of the nodes times `walks_per_node`, 64 at least',
+        'walks per step, 4 at least for "auto": as many as visit 2/3 of the nodes',
         default=AUTO,
     )
     out_channels: int = parameter(
@@ -64,9 +68,10 @@ class WalkConfig(FitConfig):
     )
 
     def fill_auto(self, spec: Spec) -> dict[str, Any]:
-        """Choose the size of a batch by the number of walks."""
-        walks = spec.num_nodes * self.walks_per_node
-        size = max(FEWEST_WALKS, -(-walks // STEPS))
+        """Choose the size of a batch by the number of nodes."""
+        # A path along a meta-path has no length of its own: three to five nodes.
+        visits = self.values().get("walk_length", SHORT_WALK)
+        size = max(FEWEST_WALKS, round(VISITS * spec.num_nodes / visits))
         return {**super().fill_auto(spec), "batch_size": size}
 
     def stop_rule(self, spec: Spec) -> int | StopByLinks:
@@ -174,13 +179,15 @@ class SkipGram(Method):
         generator = np.random.default_rng(int(torch.randint(2**62, ())))
         walkers = self.walkers(graph, config)
         bounds = self.noise_bounds(graph, config)
-        for _ in range(config.walks_per_node):
+        size = config.batch_size
+        for times in rounds(config, [len(walker.starts) for walker in walkers]):
             walks = [
-                walker.walk(generator.permutation(walker.starts), generator)
+                walker.walk(
+                    generator.permutation(walker.starts.repeat(times)), generator
+                )
                 for walker in walkers
             ]
             noise = Noise(walks, bounds)
-            size = config.batch_size
             parts = [w[i : i + size] for w in walks for i in range(0, len(w), size)]
             for number in generator.permutation(len(parts)):
                 arrays = make_windows(parts[number], noise, config, generator)
@@ -209,12 +216,24 @@ class SkipGram(Method):
         return self.center
 
 
+def rounds(config: Any, starts: list[int]) -> Iterator[int]:
+    """Yield how many walks from every node to take at once, all of them in the end.
+
+    One at a time, but on a small graph as many as fill a batch.
+    """
+    left = config.walks_per_node
+    at_once = max(1, -(-config.batch_size // max(1, min(starts))))
+    while left > 0:
+        yield min(at_once, left)
+        left -= at_once
+
+
 def make_windows(
     walks: Numbers, noise: Noise, config: Any, generator: np.random.Generator
 ) -> tuple[np.ndarray, ...]:
     """Cut walks into segments and draw noise: the attributes of `Windows`."""
     window, length = config.window, walks.shape[1]
-    size = min(2 * window, length)
+    size = min(SEGMENT * window, length)
     after = -length % size
     walks = np.pad(walks, ((0, 0), (0, after)), constant_values=MISSING)
     center = walks.reshape(-1, size)
