@@ -69,7 +69,7 @@ def test_structural_features__exact_and_repeatable_on_degenerate_graphs(
     assert one.shape == (150, DEGREE_COLUMNS + 148)
     factors = one[:, DEGREE_COLUMNS:].double().numpy()
     matrix = walks._surprise(
-        walks._undirected(to_scipy(adjacency)), walks.WALK_LENGTH, walks.WALKS_PER_NODE
+        walks.undirected(to_scipy(adjacency)), walks.WALK_LENGTH, walks.WALKS_PER_NODE
     )
     matrix = matrix.toarray().astype(np.float64)
     values = np.linalg.svd(matrix)[1]

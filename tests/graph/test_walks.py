@@ -32,14 +32,14 @@ def tiny_weights() -> Array:
 
 
 def count_meetings(edges: sp.csr_matrix, length: int, num_walks: int) -> Array:
-    blocks = walks._count_meetings(walks._undirected(edges), length, num_walks)
+    blocks = walks._count_meetings(walks.undirected(edges), length, num_walks)
     table: Array = sp.vstack(list(blocks)).toarray().astype(np.float64)
     return table
 
 
 def surprise(edges: sp.csr_matrix) -> sp.csr_matrix:
     return walks._surprise(
-        walks._undirected(edges), walks.WALK_LENGTH, walks.WALKS_PER_NODE
+        walks.undirected(edges), walks.WALK_LENGTH, walks.WALKS_PER_NODE
     )
 
 
@@ -212,7 +212,7 @@ def test_walk_factors__same_edges_same_bits() -> None:
 def test_matrix__is_sparse() -> None:
     """In a complete graph all pairs may meet, but walks are too short for that."""
     complete = sp.csr_matrix(np.ones((300, 300)))
-    matrix = walks._surprise(walks._undirected(complete), 4, 6)
+    matrix = walks._surprise(walks.undirected(complete), 4, 6)
     assert sp.issparse(matrix)
     assert matrix.shape == (300, 300)
     per_row = np.diff(matrix.indptr)

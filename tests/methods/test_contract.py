@@ -20,7 +20,7 @@ from dsgrl.typing import InputError
 from samples import LEVELS, make_data, make_graphs, permute
 
 # Small and quick, for methods that have these.
-SMALL = {"out_channels": 6, "epochs": 3}
+SMALL = {"out_channels": 6, "epochs": 3, "walks_per_node": 4, "walk_length": 12}
 # Layers that share the columns: each needs some, or ReLU leaves a layer without any.
 SMALL_OF: dict[str, dict[str, Any]] = {
     "graphcl": {"out_channels": 24},
@@ -119,10 +119,11 @@ def test_method__one_step_is_finite_and_reaches_everything_that_learns(
 ) -> None:
     method, graph = built(name, level)
     method.train()
-    (optimizer, *_) = method.optimizers(config_of(name).resolved(Spec.of(graph)))
+    config = config_of(name).resolved(Spec.of(graph))
+    (optimizer, *_) = method.optimizers(config)
     learned = {p for group in optimizer.param_groups for p in group["params"]}
     totals = dict.fromkeys(learned, 0.0)
-    for batch in method.batches(graph, config_of(name)):
+    for batch in method.batches(graph, config):
         method.zero_grad()
         loss = method.training_loss(batch)
         assert loss.total.isfinite()
@@ -229,7 +230,8 @@ def test_method__reads_no_label(name: str, level: str) -> None:
 
 @every_trained_method_of_nodes
 def test_method__stops_by_held_out_links(name: str, community_graph: Any) -> None:
-    estimator = embedder(name)(out_channels=6, epochs=StopByLinks(max_epochs=20))
+    config = config_of(name, epochs=StopByLinks(max_epochs=20))
+    estimator = embedder(name)(**config.values())
     estimator.fit(community_graph)
     looked = [row["epoch"] for row in estimator.history_ if "link_auc" in row]
     assert looked == [0, 5, 10, 15, 20]
@@ -310,6 +312,8 @@ WORDS = (
     "max",
     "nodes",
     "heat",
+    "neighbors",
+    "film-person-film;tag-film-tag",
 )
 # A small change of these shows late, or on large graphs only.
 FAR: dict[str, Any] = {"prior_weight": 3.0, "edges_per_node": 2}

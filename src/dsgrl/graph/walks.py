@@ -14,10 +14,10 @@ of steps, never with N x N.
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
+from dsgrl.graph.sampled_walks import NeighborSampler, undirected
 from dsgrl.typing import FloatArray
 
 WALK_LENGTH = 10
@@ -25,8 +25,6 @@ WALKS_PER_NODE = 40
 POWER_ITERATIONS = 3
 # Steps that are sampled at once.
 BLOCK_STEPS = 1 << 22
-
-Numbers = npt.NDArray[np.int64]
 
 
 def walk_factors(
@@ -50,7 +48,7 @@ def walk_factors(
         that inner products are those of the rows of M. Nodes without edges are zeros.
         Always the same for the same edges.
     """
-    graph = _undirected(edges)
+    graph = undirected(edges)
     if columns == 0 or graph.nnz == 0:
         return np.zeros((graph.shape[0], columns), dtype=np.float32)
     matrix = _surprise(graph, walk_length, walks_per_node)
@@ -60,14 +58,6 @@ def walk_factors(
     factors: FloatArray = (left * values).astype(np.float32)
     factors[np.diff(graph.indptr) == 0] = 0.0
     return factors
-
-
-def _undirected(edges: sp.csr_matrix) -> sp.csr_matrix:
-    both = edges.maximum(edges.T).tocsr().astype(np.float32)
-    both.setdiag(0)
-    both.data = np.maximum(both.data, 0)
-    both.eliminate_zeros()
-    return both
 
 
 def _surprise(graph: sp.csr_matrix, length: int, walks: int) -> sp.csr_matrix:
@@ -89,7 +79,7 @@ def _count_meetings(
     """Yield, block by block of rows, how often walks from a node meet each node."""
     num_nodes = graph.shape[0]
     generator = np.random.default_rng(0)
-    sampler = _NeighborSampler(graph)
+    sampler = NeighborSampler(graph)
     per_block = max(1, BLOCK_STEPS // (length * walks))
     for first in range(0, num_nodes, per_block):
         last = min(first + per_block, num_nodes)
@@ -104,33 +94,3 @@ def _count_meetings(
             (count.astype(np.float32), (pair // num_nodes, pair % num_nodes)),
             shape=(last - first, num_nodes),
         )
-
-
-class _NeighborSampler:
-    """Draws a neighbour of each node, in proportion to the weights of its edges."""
-
-    def __init__(self, graph: sp.csr_matrix) -> None:
-        self.first = graph.indptr[:-1].astype(np.int64)
-        self.degree = np.diff(graph.indptr).astype(np.int64)
-        self.neighbors = graph.indices
-        # Where all edges weigh the same, any neighbour is as likely as another.
-        is_weighted = bool(np.ptp(graph.data) > 0)
-        self.cumulated = (
-            np.concatenate([[0.0], np.cumsum(graph.data, dtype=np.float64)])
-            if is_weighted
-            else None
-        )
-
-    def step(self, nodes: Numbers, generator: np.random.Generator) -> Numbers:
-        """Return a neighbour of each of the nodes; each has one at least."""
-        draw = generator.random(len(nodes), dtype=np.float32)
-        first, degree = self.first[nodes], self.degree[nodes]
-        if self.cumulated is None:
-            entry = first + (draw * degree).astype(np.int64)
-        else:
-            low, high = self.cumulated[first], self.cumulated[first + degree]
-            entry = self.cumulated.searchsorted(low + draw * (high - low), "right") - 1
-        # Rounding up must not lead into the next row.
-        entry = np.clip(entry, first, first + degree - 1)
-        found: Numbers = self.neighbors[entry].astype(np.int64)
-        return found

@@ -157,7 +157,7 @@ class FitConfig(Component):
             epochs.replace(tolerance=tolerance) if is_auto(epochs.tolerance) else epochs
         )
 
-    def stop_rule(self, spec: Spec) -> StopByLinks:
+    def stop_rule(self, spec: Spec) -> int | StopByLinks:
         """Return what `epochs="auto"` stands for on one graph."""
         return StopByLinks()
 
