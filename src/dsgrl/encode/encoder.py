@@ -76,8 +76,9 @@ class Encoder(nn.Module):
                 f"jump='sum' adds the layers' results: hidden_channels="
                 f"{hidden_channels} must equal out_channels={out_channels}"
             )
-        make: Callable[..., nn.Module]
-        make = LAYERS[layer] if isinstance(layer, str) else layer
+        make: Callable[..., nn.Module] = (
+            LAYERS[layer] if isinstance(layer, str) else layer
+        )
         if schema is not None:
             assert isinstance(layer, str)
             make = partial(RelationalLayer, schema, layer)

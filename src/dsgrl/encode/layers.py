@@ -99,7 +99,7 @@ class GraphLayer(nn.Module):
 class GCNLayer(GraphLayer):
     """Graph convolution, https://arxiv.org/abs/1609.02907."""
 
-    normalization = "gcn"
+    normalization: ClassVar[NormalizationName] = "gcn"
 
     def __init__(self, in_channels: int, out_channels: int, **options: bool) -> None:
         super().__init__(in_channels, out_channels, **options)

@@ -18,6 +18,7 @@ entries are kept: memory grows with N times their number, never with N x N.
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -89,7 +90,7 @@ def _undirected(adjacency: Adjacency) -> Adjacency:
 
 def _coefficients(kind: DiffusionName, strength: float) -> list[float]:
     """Return the Chebyshev coefficients of S as a function of an eigenvalue of T."""
-    functions: dict[DiffusionName, Callable[[np.ndarray], np.ndarray]] = {
+    functions: dict[DiffusionName, Callable[[Any], Any]] = {
         "ppr": lambda x: strength / (1 - (1 - strength) * x),
         "heat": lambda x: np.exp(strength * (x - 1)),
     }

@@ -211,7 +211,7 @@ class GraphMAEMethod(Method):
         codes = drop(self.bridge(z[visible]), self.dropout)
         codes = torch.zeros_like(z).index_copy(0, visible, codes)
         # Only the rows of hidden nodes are rebuilt.
-        rows = select_rows(
+        rows: Any = select_rows(
             batch.adjacency.normalized(self.decoder.normalization), hidden
         )
         rebuilt = self.decoder(

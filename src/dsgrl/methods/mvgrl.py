@@ -161,9 +161,9 @@ class MVGRLMethod(Method):
         else:
             nodes = [self.of_nodes(h[:, -self.channels :]) for h in views]
             graphs = self._summarize(views, batch.ptr)
-            pairs = zip(nodes, graphs[::-1], strict=True)
-            loss = sum(contrast_with_graphs(*pair, batch.ptr) for pair in pairs)
-            z = graphs[0] + graphs[1]
+            one = contrast_with_graphs(nodes[0], graphs[1], batch.ptr)
+            other = contrast_with_graphs(nodes[1], graphs[0], batch.ptr)
+            loss, z = one + other, graphs[0] + graphs[1]
         return LossTerms({"contrast": loss}, z=z.detach())
 
     def embed(self, graph: Graph) -> Tensor:
