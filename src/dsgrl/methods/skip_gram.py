@@ -49,7 +49,7 @@ class WalkConfig(FitConfig):
         'passes of `walks_per_node` new walks (0: no training); "auto": 1',
         default=1,
     )
-    batch_size: int | Literal["auto"] = parameter(
+    batch_size: Any = parameter(
         auto_or(COUNT),
         'walks per step, 4 at least for "auto": as many as visit 2/3 of the nodes',
         default=AUTO,
@@ -139,7 +139,8 @@ class Noise:
         low, high = self.cumulated[self.bounds[kind : kind + 2]]
         mass = low + generator.random(shape) * (high - low)
         found: Numbers = np.searchsorted(self.cumulated, mass, "right") - 1
-        return np.minimum(found, self.bounds[kind + 1] - 1)
+        last: Numbers = np.minimum(found, self.bounds[kind + 1] - 1)
+        return last
 
 
 class SkipGram(Method):
