@@ -92,7 +92,10 @@ def remove_leftovers(folder: Path, names: str) -> None:
 
 
 def _is_other_process(number: int) -> bool:
-    """Whether another process of this number runs."""
+    """Whether another process of this number runs; assumed where it cannot be asked."""
+    # On Windows `os.kill` would end the process.
+    if os.name != "posix":
+        return number != os.getpid()
     try:
         os.kill(number, 0)
     except (ProcessLookupError, OverflowError):
