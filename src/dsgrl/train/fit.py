@@ -53,6 +53,7 @@ class Begun:
         given: the parameters as they were given.
         config: the parameters with every "auto" replaced.
         seed: of the random numbers.
+        understood: summary of the files that were read, if it was from files.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Begun:
     given: FitConfig
     config: FitConfig
     seed: int
+    understood: dict[str, Any] | None = None
 
     def finish(self, epoch: int) -> tuple[Fitted, Graph]:
         """Return the trained method and the data as the method sees it."""
@@ -79,6 +81,7 @@ class Begun:
             history=training.history,
             epoch=epoch,
             edge_hash=None if method.inductive else edge_hash(graph),
+            understood=self.understood,
         )
         return fitted, graph
 
@@ -134,6 +137,7 @@ def begin(
             given=given,
             config=resolved.replace(device=str(device)),
             seed=seed,
+            understood=_understood(data),
         )
 
 
@@ -177,6 +181,12 @@ def fit(
 ) -> Fitted:
     """Fit a method to data; see `fit_graph`."""
     return fit_graph(name, data, config, labels=labels, report=report)[0]
+
+
+def _understood(data: Any) -> dict[str, Any] | None:
+    """Return the summary of the files that data was read from, if it was."""
+    found = getattr(data, "understood", None)
+    return None if found is None else found.to_json()
 
 
 def _describe(
