@@ -162,17 +162,23 @@ def test_read_graph__list_column_of_features(tmp_path: Path, kind: pa.DataType) 
 
 
 @pytest.mark.parametrize(
-    "row", [[1.0], None, [1.0, None], ["a", "b"]], ids=["short", "none", "hole", "text"]
+    "row", [[1.0], [1.0, None], ["a", "b"]], ids=["short", "hole", "text"]
 )
-def test_read_graph__bad_list_column_is_refused(
-    tmp_path: Path, row: list[Any] | None
-) -> None:
+def test_read_graph__bad_list_column_is_refused(tmp_path: Path, row: list[Any]) -> None:
     kind = pa.string() if row == ["a", "b"] else pa.float64()
     good = ["c", "d"] if row == ["a", "b"] else [1.0, 2.0]
     rows = pa.array([good, row], pa.list_(kind))
     edges, nodes = {"source": ["u"], "target": ["v"]}, {"id": ["u", "v"]}
     with pytest.raises(InputError, match=r"nodes\.parquet.*features"):
         read_tables(tmp_path, edges, {**nodes, "features": rows})
+
+
+def test_read_graph__missing_list_is_filled_by_the_mean(tmp_path: Path) -> None:
+    rows = pa.array([[1.0, 2.0], None, [3.0, 6.0]], pa.list_(pa.float64()))
+    edges, nodes = {"source": ["u"], "target": ["v"]}, {"id": ["u", "v", "w"]}
+    data = read_tables(tmp_path, edges, {**nodes, "features": rows})
+    assert data.x.tolist() == [[1, 2], [2, 4], [3, 6]]
+    assert "features (1 by the mean)" in data.understood.changed[0]
 
 
 def test_read_graph__feature_columns_keep_their_names(tmp_path: Path) -> None:

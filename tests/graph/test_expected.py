@@ -34,7 +34,7 @@ def test_as_graph__names_of_a_list_are_those_of_its_graphs() -> None:
     graphs = make_graphs()
     for graph in graphs:
         graph.feature_names = list("abcd")
-    ((made, names),) = as_graph(graphs).tables
+    ((made, names, _),) = as_graph(graphs).tables
     assert (made, names) == (False, list("abcd"))
 
 

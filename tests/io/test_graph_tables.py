@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 from dsgrl.io.arrays import FlatArrays, GraphArrays, HeteroArrays
+from dsgrl.io.choices import Choices, Notes
 from dsgrl.io.graph_tables import read_graph_tables
+from dsgrl.io.table_graph import as_arrays
+from dsgrl.io.tables import open_table
 from dsgrl.typing import InputError
 
 GRAPHS = """id,graph,label,f
@@ -19,10 +22,12 @@ e,third,,5
 
 def read(folder: Path, edges: str, nodes: str | None = None) -> Any:
     (folder / "edges.csv").write_text(edges)
-    if nodes is None:
-        return read_graph_tables(folder / "edges.csv")
-    (folder / "nodes.csv").write_text(nodes)
-    return read_graph_tables(folder / "edges.csv", folder / "nodes.csv")
+    known = []
+    if nodes is not None:
+        (folder / "nodes.csv").write_text(nodes)
+        known = [open_table(folder / "nodes.csv")]
+    opened = [open_table(folder / "edges.csv", what="edges")]
+    return as_arrays(read_graph_tables(opened, known), Choices(), Notes())
 
 
 def test_read_graph_tables__one_graph(tmp_path: Path) -> None:
@@ -91,7 +96,7 @@ BAD: dict[str, tuple[str, str, list[str]]] = {
     "type and graph": (
         PLAIN,
         "id,graph,type\na,x,u\nb,x,u\nc,x,u\nd,x,u\n",
-        ["nodes.csv", "'graph' and 'type'"],
+        ["'graph' and 'type'"],
     ),
     "typed edges and graph": (
         "source,target,type\na,c,u\n",
@@ -107,16 +112,6 @@ BAD: dict[str, tuple[str, str, list[str]]] = {
         "source,target,type\na,c,x\nb,d,\n",
         "id\na\nb\nc\nd\n",
         ["edges.csv", "row 2", "type"],
-    ),
-    "hole in a column of the type": (
-        PLAIN,
-        "id,type,f\na,u,1\nb,v,\nc,u,\nd,u,2\n",
-        ["nodes.csv", "'f'", "row 3"],
-    ),
-    "text in a column of the type": (
-        PLAIN,
-        "id,type,f\na,u,1\nb,v,tall\nc,u,2\nd,u,2\n",
-        ["nodes.csv", "'f'", "expected numbers"],
     ),
     "id twice in two types": (
         PLAIN,
@@ -135,3 +130,13 @@ def test_bad_tables__one_clear_line(tmp_path: Path, case: str) -> None:
     assert "\n" not in message
     for part in parts:
         assert part in message
+
+
+def test_columns_of_a_type__holes_are_filled_and_text_is_no_number(
+    tmp_path: Path,
+) -> None:
+    nodes = "id,type,f\na,u,1\nb,v,tall\nc,u,\nd,u,3\ne,v,tall\nf,v,low\ng,v,low\n"
+    found = read(tmp_path, PLAIN, nodes)
+    assert found.nodes["u"].features.x.tolist() == [[1], [2], [3]]
+    assert found.nodes["v"].features.names == ["f=low", "f=tall"]
+    assert found.nodes["v"].features.x.tolist() == [[0, 1], [0, 1], [1, 0], [1, 0]]

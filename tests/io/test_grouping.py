@@ -1,6 +1,7 @@
-from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from dsgrl.io.arrays import FeatureTable, GraphArrays
@@ -33,7 +34,7 @@ def make_many(seed: int, num_graphs: int = 5) -> tuple[GraphArrays, list[int]]:
 @pytest.mark.parametrize("seed", range(5))
 def test_split_graphs__keeps_every_node_and_edge(seed: int) -> None:
     graph, names = make_many(seed)
-    flat = split_graphs(Path("edges"), graph, names)
+    flat = split_graphs("edges", graph, number_groups(names))
     assert flat.graph_ids == list(dict.fromkeys(names))
     assert flat.node_ids is not None
     assert flat.features is not None
@@ -75,7 +76,7 @@ def test_split_graphs__names_the_first_graph_with_two_labels() -> None:
         label_names=["a", "b", "c"],
     )
     with pytest.raises(InputError, match="graph 'q' has nodes labelled 'b' and 'c'"):
-        split_graphs(Path("edges"), graph, ["p", "q", "q", "q", "r", "r"])
+        split_graphs("edges", graph, number_groups(["p", "q", "q", "q", "r", "r"]))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -87,7 +88,7 @@ def test_split_types__keeps_every_edge(seed: int) -> None:
     # Any two types may be joined.
     edges = rng.integers(len(kinds), size=(2, 30))
     graph = GraphArrays(edges=edges, ids=graph.ids, weight=graph.weight)
-    hetero = split_types(graph, {}, kinds, relations)
+    hetero = split_types(graph, {}, number_groups(kinds), number_groups(relations))
     held = [i for nodes in hetero.nodes.values() for i in nodes.ids]
     assert sorted(held) == sorted(graph.ids)
     found = [
@@ -103,7 +104,10 @@ def test_split_types__keeps_every_edge(seed: int) -> None:
     assert sorted(found) == sorted(given)
 
 
-def test_number_groups__in_order_of_appearance() -> None:
-    names, numbers = number_groups(["b", "a", "b", "c"])
+@pytest.mark.parametrize(
+    "hold", [list, pa.array, lambda names: pa.chunked_array([names])]
+)
+def test_number_groups__in_order_of_appearance(hold: Any) -> None:
+    names, numbers = number_groups(hold(["b", "a", "b", "c"]))
     assert names == ["b", "a", "c"]
     assert numbers.tolist() == [0, 1, 0, 2]

@@ -9,7 +9,7 @@ import typer
 
 import dsgrl
 from dsgrl.allocator import retain_heap
-from dsgrl.cli import embedding, exploring, measuring, reporting
+from dsgrl.cli import embedding, exploring, measuring, reading, reporting
 from dsgrl.cli.options import console
 from dsgrl.typing import InputError
 
@@ -121,6 +121,8 @@ def main() -> None:
         # Not those of a program that calls this one, e.g. of a test.
         if type(handler) is logging.StreamHandler:
             handler.filters[:] = [Once()]
+    # The summary of what was read.
+    logging.getLogger(reading.__name__).setLevel(logging.INFO)
     retain_heap()
     try:
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False)

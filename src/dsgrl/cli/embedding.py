@@ -10,13 +10,24 @@ from dsgrl.cli.options import (
     DataOption,
     DeviceOption,
     DirectedOption,
+    FeaturesOption,
     GraphArgument,
+    IdOption,
+    IgnoreOption,
+    KindOption,
+    LabelOption,
     NodesOption,
     OutOption,
     SeedOption,
     SetOption,
+    SourceOption,
+    TargetOption,
+    TypeOption,
+    UnknownOption,
+    WeightOption,
     console,
 )
+from dsgrl.cli.reading import read_input, show_understood
 from dsgrl.cli.reporting import ReportOption, report_embedding, write_report
 from dsgrl.cli.resuming import (
     CheckpointOption,
@@ -87,6 +98,16 @@ def embed(
     graph: GraphArgument,
     out: OutOption,
     nodes: NodesOption = None,
+    source: SourceOption = None,
+    target: TargetOption = None,
+    weight: WeightOption = None,
+    kind_of: TypeOption = None,
+    node_id: IdOption = None,
+    label: LabelOption = None,
+    features: FeaturesOption = None,
+    ignore: IgnoreOption = None,
+    kind: KindOption = None,
+    unknown: UnknownOption = "error",
     method: Annotated[
         str, typer.Option(help="A trained method of 'dsgrl list'.")
     ] = "dsgrl",
@@ -150,7 +171,6 @@ def embed(
     Options override --set, which overrides --recipe.
     """
     from dsgrl.bench.embedding import make_model
-    from dsgrl.datasets.files import read_graph
     from dsgrl.datasets.rows import tabulate_view
     from dsgrl.io.atomic import check_writable
     from dsgrl.io.embeddings import (
@@ -180,7 +200,24 @@ def embed(
         if folder is not None and folder.resolve() in out.resolve().parents:
             raise InputError(f"{out}: lies inside {folder}, expected another place")
     saved_to = make_checkpoints(checkpoint, every, resume, model, views)
-    loaded = read_graph(graph, nodes, directed=directed, data_folder=data)
+    loaded = read_input(
+        graph,
+        nodes,
+        {
+            "source": source,
+            "target": target,
+            "weight": weight,
+            "type": kind_of,
+            "id": node_id,
+            "label": label,
+        },
+        features=features,
+        ignore=ignore,
+        kinds=kind,
+        unknown=unknown,
+        directed=directed,
+        data_folder=data,
+    )
     estimator = make_model(
         method,
         loaded,
@@ -192,6 +229,7 @@ def embed(
     )
     if views is not None and not hasattr(estimator, "views"):
         raise InputError(f"--views: method '{method}' has no views to write")
+    show_understood(loaded)
     with stoppable(saved_to):
         z = estimator.fit_transform(loaded, checkpoint=saved_to)
         written = _write(out, loaded, z)
@@ -203,7 +241,7 @@ def embed(
     saved = "".join(f" and {folder}/" for folder in (model, views) if folder)
     console.print(f"{written}, {_describe_training(estimator)}: wrote {out}{saved}")
     if report is not None:
-        report_embedding(report, loaded, z, estimator, name=graph, nodes=nodes)
+        report_embedding(report, loaded, z, estimator, names=graph, nodes=nodes)
 
 
 def _describe_training(estimator: Any) -> str:
@@ -236,19 +274,45 @@ def transform(
     out: OutOption,
     model: Annotated[Path, typer.Option(help="Folder of a saved model.")],
     nodes: NodesOption = None,
+    source: SourceOption = None,
+    target: TargetOption = None,
+    weight: WeightOption = None,
+    kind_of: TypeOption = None,
+    node_id: IdOption = None,
+    label: LabelOption = None,
+    unknown: UnknownOption = "error",
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     data: DataOption = None,
 ) -> None:
-    """Embed a graph, or many, seen or unseen, with a saved model."""
-    from dsgrl.datasets.files import read_graph
+    """Embed a graph, or many, seen or unseen, with a saved model.
+
+    Columns become features as in training.
+    """
     from dsgrl.estimator import load_model
     from dsgrl.io.embeddings import check_embeddings_path
 
     check_embeddings_path(out)
     estimator = load_model(model, device=device)
-    loaded = read_graph(graph, nodes, directed=directed, data_folder=data)
-    written = _write(out, loaded, estimator.transform(loaded))
+    loaded = read_input(
+        graph,
+        nodes,
+        {
+            "source": source,
+            "target": target,
+            "weight": weight,
+            "type": kind_of,
+            "id": node_id,
+            "label": label,
+        },
+        unknown=unknown,
+        directed=directed,
+        data_folder=data,
+        like=estimator,
+    )
+    embedded = estimator.transform(loaded)
+    show_understood(loaded)
+    written = _write(out, loaded, embedded)
     console.print(f"{written}: wrote {out}")
 
 

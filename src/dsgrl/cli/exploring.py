@@ -9,7 +9,7 @@ import typer
 from dsgrl.cli.options import (
     DataOption,
     DirectedOption,
-    NodesOption,
+    NodeTableOption,
     SeedOption,
     console,
 )
@@ -49,7 +49,7 @@ def neighbors(
         ),
     ] = False,
     graph: GraphOption = None,
-    nodes: NodesOption = None,
+    nodes: NodeTableOption = None,
     directed: DirectedOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -160,7 +160,7 @@ def check(
             show_default=False,
         ),
     ],
-    nodes: NodesOption = None,
+    nodes: NodeTableOption = None,
     model: Annotated[
         Path | None,
         typer.Option(

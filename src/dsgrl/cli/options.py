@@ -1,7 +1,7 @@
 """What several commands share: their arguments, and where they print."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -9,18 +9,70 @@ from rich.console import Console
 console = Console(highlight=False, markup=False, soft_wrap=True)
 
 GraphArgument = Annotated[
-    str,
+    list[str],
     typer.Argument(
-        metavar="GRAPH",
-        help="A dataset's name, a table of edges with columns "
-        "source,target[,weight][,type] (csv, tsv, parquet), or an npz file.",
+        metavar="GRAPH...",
+        help="A dataset's name; a table of edges (csv, tsv, parquet) with columns "
+        "source,target[,weight][,type] or from,to or src,dst or u,v; several tables of "
+        "edges, one per relation, called as their files; npz, graphml or gml; or a "
+        "folder: tables of one graph (those with source and target are edges), files "
+        "of one graph each (graphml, gml, npz), edges/*.csv and nodes/*.csv of one "
+        "graph each, or the text files of a TU set.",
         show_default=False,
     ),
 ]
-NodesOption = Annotated[
+NodeTableOption = Annotated[
     Path | None,
+    typer.Option("--nodes", help="Table of nodes that the embedding was made from."),
+]
+NodesOption = Annotated[
+    list[Path] | None,
     typer.Option(
-        help="Table of nodes: id[, label][, type or graph] and numeric columns."
+        help="Table of nodes: id (or node, name)[, label][, type or graph] and any "
+        "other columns, which become features. Repeat it for several types of nodes, "
+        "called as their files; a column of edges named after such a file (author: "
+        "authors.csv) or its ids tell which type an end has.",
+    ),
+]
+SourceOption = Annotated[
+    str | None, typer.Option("--source", help="Column of edges: where they begin.")
+]
+TargetOption = Annotated[
+    str | None, typer.Option("--target", help="Column of edges: where they end.")
+]
+WeightOption = Annotated[
+    str | None, typer.Option("--weight", help="Column of edges: weights.")
+]
+TypeOption = Annotated[
+    str | None, typer.Option("--type", help="Column of edges or nodes: types.")
+]
+IdOption = Annotated[str | None, typer.Option("--id", help="Column of nodes: ids.")]
+LabelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--label", help="Column of nodes: labels, which are copied and not used."
+    ),
+]
+FeaturesOption = Annotated[
+    str | None,
+    typer.Option(help="Columns of nodes to use as features, e.g. age,city."),
+]
+IgnoreOption = Annotated[
+    str | None, typer.Option(help="Columns of nodes that are no features.")
+]
+KindOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=KIND",
+        help="Kind of a column of nodes where the inferred one is wrong: number, "
+        "boolean, category, text, date, list or ignore. May be repeated.",
+    ),
+]
+UnknownOption = Annotated[
+    Literal["error", "add", "drop"],
+    typer.Option(
+        help="Edges to nodes that the table of nodes lacks: stop, add the nodes, or "
+        "drop the edges."
     ),
 ]
 OutOption = Annotated[

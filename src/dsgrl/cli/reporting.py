@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from dsgrl.cli.options import (
     DataOption,
     DirectedOption,
-    NodesOption,
+    NodeTableOption,
     SeedOption,
     console,
 )
@@ -39,7 +40,7 @@ def report(
         str | None,
         typer.Option(help="What was embedded: a dataset, a table of edges or an npz."),
     ] = None,
-    nodes: NodesOption = None,
+    nodes: NodeTableOption = None,
     model: Annotated[
         Path | None, typer.Option(help="Folder of the model that was saved with it.")
     ] = None,
@@ -79,7 +80,13 @@ def write_report(source: Path, out: Path, *, seed: int, **options: Any) -> None:
 
 
 def report_embedding(
-    out: Path, data: Any, z: Any, model: Any, *, name: str, nodes: Path | None
+    out: Path,
+    data: Any,
+    z: Any,
+    model: Any,
+    *,
+    names: Sequence[str],
+    nodes: Sequence[Path] | None,
 ) -> None:
     """Write the page of a fresh embedding.
 
@@ -88,20 +95,26 @@ def report_embedding(
         data: what was embedded.
         z: the embedding, as the estimator gave it.
         model: the fitted estimator.
-        name: of the data.
-        nodes: table of nodes, if there is one.
+        names: of the data.
+        nodes: tables of nodes; the columns of one table are shown.
     """
     from dsgrl.datasets.rows import collect_rows
+    from dsgrl.explore.columns import holds_ids
     from dsgrl.explore.known import read_node_table
     from dsgrl.report.gather import gather
     from dsgrl.report.page import write_page
 
+    rows = collect_rows(data, z)
+    table = read_node_table(nodes[0] if nodes and len(nodes) == 1 else None)
+    if table is not None and not holds_ids(table, rows.ids):
+        # Nodes that only edges name have no row in it.
+        table = None
     contents = gather(
-        collect_rows(data, z),
+        rows,
         data=data,
         model=model,
-        table=read_node_table(nodes),
-        title=f"Embedding of {Path(name).name}",
+        table=table,
+        title=f"Embedding of {', '.join(Path(name).name for name in names)}",
         command=this_command(),
         random_state=model.seed_,
     )

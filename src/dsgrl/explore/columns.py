@@ -109,8 +109,28 @@ def read_known(table: pa.Table, ids: list[Any], reserved: tuple[str, ...]) -> Kn
     return known
 
 
+def holds_ids(table: pa.Table, ids: list[Any]) -> bool:
+    """Whether a table of nodes has a column with all of the ids."""
+    return _search_key(table, ids) is not None
+
+
 def _find_key(table: pa.Table, ids: list[Any]) -> tuple[str, pa.Array]:
-    """Return the column that holds the ids, and the row of every id."""
+    """Return the column that holds the ids, and the row of every id.
+
+    Raises:
+        InputError: if there is none.
+    """
+    found = _search_key(table, ids)
+    if found is None:
+        raise InputError(
+            f"the table of nodes has no column with all {len(ids)} ids of the "
+            f"embedding (the first is '{ids[0]}'): give the table the embedding was "
+            f"made from"
+        )
+    return found
+
+
+def _search_key(table: pa.Table, ids: list[Any]) -> tuple[str, pa.Array] | None:
     wanted = pa.array([str(i) for i in ids])
     names = sorted(table.column_names, key=lambda name: name != "id")
     for name in names:
@@ -120,10 +140,7 @@ def _find_key(table: pa.Table, ids: list[Any]) -> tuple[str, pa.Array]:
         rows = pc.index_in(wanted, value_set=held)
         if not rows.null_count:
             return name, rows
-    raise InputError(
-        f"the table of nodes has no column with all {len(ids)} ids of the embedding "
-        f"(the first is '{ids[0]}'): give the table the embedding was made from"
-    )
+    return None
 
 
 def dense_rows(x: Any) -> FloatArray | None:

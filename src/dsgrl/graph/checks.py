@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
@@ -15,6 +16,23 @@ from dsgrl.typing import InputError
 SPARSE_BELOW = 0.1
 
 
+def features_as_tensor(x: Any) -> Tensor:
+    """Convert an array or a SciPy matrix; a sparse one stays sparse [N, F]."""
+    if not sp.issparse(x):
+        return torch.from_numpy(x)
+    rows = sp.csr_matrix(x)
+    rows.sum_duplicates()
+    entries = rows.tocoo()
+    # Rows are in order, and the columns of each: there is nothing to sort or add up.
+    return torch.sparse_coo_tensor(
+        torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64)),
+        torch.from_numpy(entries.data),
+        size=x.shape,
+        is_coalesced=True,
+        check_invariants=False,
+    )
+
+
 def as_tensor(name: str, value: Any) -> Tensor:
     """Convert a NumPy array or nested list to a tensor; a tensor is detached.
 
@@ -25,6 +43,8 @@ def as_tensor(name: str, value: Any) -> Tensor:
     Raises:
         InputError: if it does not hold real numbers.
     """
+    if sp.issparse(value):
+        value = features_as_tensor(value)
     if not isinstance(value, Tensor):
         try:
             # Torch accepts neither negative strides nor read-only memory.

@@ -75,7 +75,10 @@ def describe_tables(sources: list[Any], graph: Graph) -> tuple[TableInfo, ...]:
                 f"x, expected one each"
             )
         made = getattr(source, "x", None) is None
-        found.append(
-            TableInfo(made, None if names is None else [str(n) for n in names])
-        )
+        plan = getattr(source, "column_plan", None)
+        if made or (plan is not None and plan.num_features != table.shape[1]):
+            # The features were replaced after reading.
+            plan = None
+        listed = None if names is None else [str(name) for name in names]
+        found.append(TableInfo(made, listed, plan))
     return tuple(found)

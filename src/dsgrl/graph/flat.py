@@ -8,6 +8,7 @@ from typing import Any, overload
 import torch
 from torch import Tensor
 
+from dsgrl.graph.checks import features_as_tensor
 from dsgrl.graph.graph import rows_of
 from dsgrl.io.arrays import FlatArrays
 from dsgrl.typing import InputError
@@ -32,6 +33,8 @@ class FlatGraphs(Sequence[Any]):
         label_names: name of every label.
         node_ids: id of every node [N]; an item has its own in `ids`.
         graph_ids: id of every graph [B]; an item has its own in `id`.
+        column_plan: how the columns of a table became features.
+        understood: a summary of the files that were read.
     """
 
     edge_index: Tensor
@@ -45,6 +48,8 @@ class FlatGraphs(Sequence[Any]):
     label_names: list[str] | None = None
     node_ids: list[Any] | None = None
     graph_ids: list[Any] | None = None
+    column_plan: Any = None
+    understood: Any = None
 
     def __post_init__(self) -> None:
         counts = {
@@ -67,12 +72,12 @@ class FlatGraphs(Sequence[Any]):
     @classmethod
     def from_arrays(cls, arrays: FlatArrays) -> "FlatGraphs":
         """Convert arrays read from files, without a copy where the types agree."""
-        x, names = arrays.features or (None, None)
+        x, names, plan = arrays.features or (None, None, None)
         return cls(
             edge_index=torch.from_numpy(arrays.edges).long(),
             node_ptr=torch.from_numpy(arrays.node_ptr),
             edge_ptr=torch.from_numpy(arrays.edge_ptr),
-            x=_tensor(x),
+            x=None if x is None else features_as_tensor(x),
             y=_tensor(arrays.y),
             edge_weight=_tensor(arrays.weight),
             edge_attr=_tensor(arrays.edge_attr),
@@ -80,6 +85,7 @@ class FlatGraphs(Sequence[Any]):
             label_names=arrays.label_names,
             node_ids=arrays.node_ids,
             graph_ids=arrays.graph_ids,
+            column_plan=plan,
         )
 
     @property
@@ -131,9 +137,11 @@ class FlatGraphs(Sequence[Any]):
         if self.x is None:
             data.num_nodes = last - first
         else:
-            data.x = self.x[first:last]
+            data.x = _part(self.x, slice(first, last))
             if self.feature_names is not None:
                 data.feature_names = self.feature_names
+            if self.column_plan is not None:
+                data.column_plan = self.column_plan
         if self.y is not None:
             data.y = self.y[number : number + 1]
             if self.label_names is not None:
@@ -165,6 +173,7 @@ class FlatGraphs(Sequence[Any]):
             edge_attr=_part(self.edge_attr, edges),
             node_ids=_part(self.node_ids, nodes),
             graph_ids=_part(self.graph_ids, slice(start, stop)),
+            understood=None,
         )
 
     def _take(self, numbers: Sequence[int]) -> "FlatGraphs":
@@ -183,6 +192,7 @@ class FlatGraphs(Sequence[Any]):
             edge_attr=_part(self.edge_attr, edges),
             node_ids=_part(self.node_ids, nodes),
             graph_ids=_part(self.graph_ids, graphs),
+            understood=None,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -228,11 +238,17 @@ def _part(values: Any, index: Any) -> Any:
     """Return some rows of a tensor or list; None if there is none."""
     if isinstance(values, list) and not isinstance(index, slice):
         return [values[i] for i in index.tolist()]
+    if isinstance(values, Tensor) and values.is_sparse:
+        if isinstance(index, slice):
+            index = torch.arange(*index.indices(len(values)))
+        return values.index_select(0, index).coalesce()
     return None if values is None else values[index]
 
 
 def _own(value: Any) -> Any:
     """Copy a tensor that is a view of a larger one."""
-    if isinstance(value, Tensor) and value.untyped_storage().nbytes() > value.nbytes:
+    if not isinstance(value, Tensor) or value.is_sparse:
+        return value
+    if value.untyped_storage().nbytes() > value.nbytes:
         return value.clone()
     return value

@@ -22,10 +22,12 @@ class TableInfo(NamedTuple):
     Attributes:
         made: whether the table was computed from the edges.
         names: name of every column, if known.
+        plan: the `ColumnPlan` that made them of a table, if known.
     """
 
     made: bool
     names: list[str] | None = None
+    plan: Any = None
 
 
 class Origin(NamedTuple):

@@ -20,6 +20,7 @@ from dsgrl.graph.inputs import as_graph
 from dsgrl.graph.relations import Schema
 from dsgrl.graph.scaling import ColumnScale, divide_rows, fit_scale
 from dsgrl.graph.spec import Spec
+from dsgrl.io.columns import ColumnPlan
 from dsgrl.typing import InputError, Level, ScalingName
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class Columns:
         made: whether they were computed from the edges.
         scale: their scaling, if any.
         divides_rows: whether every row is divided by its sum (`scaling="rows"`).
+        plan: how the columns of a table became features, if they did.
     """
 
     count: int
@@ -42,6 +44,16 @@ class Columns:
     made: bool
     scale: ColumnScale | None = None
     divides_rows: bool = False
+    plan: ColumnPlan | None = None
+
+    @classmethod
+    def of(cls, table: Features, info: TableInfo, scaling: ScalingName) -> "Columns":
+        """Describe the columns of a table in training and fit their scaling."""
+        plan = info.plan
+        in_proportion = plan is not None and plan.in_proportion
+        scale = fit_scale(table, scaling, in_proportion=in_proportion)
+        divides_rows = scaling == "rows"
+        return cls(table.shape[1], info.names, info.made, scale, divides_rows, plan)
 
     @property
     def is_scaled(self) -> bool:
@@ -53,6 +65,28 @@ class Columns:
         if self.divides_rows:
             return divide_rows(x)
         return x if self.scale is None else self.scale.apply(x)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything except the scale as plain values."""
+        plan = self.plan
+        return {
+            "count": self.count,
+            # A plan gives the names as well, and they may be thousands.
+            "names": self.names if plan is None else None,
+            "made": self.made,
+            "divides_rows": self.divides_rows,
+            "plan": None if plan is None else plan.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any], scale: ColumnScale | None) -> "Columns":
+        """Rebuild columns from the result of `to_json` and their scale."""
+        plan, names = saved.get("plan"), saved["names"]
+        if plan is not None:
+            plan = ColumnPlan.from_json(plan)
+            names = plan.names
+        divides_rows = saved.get("divides_rows", False)
+        return cls(saved["count"], names, saved["made"], scale, divides_rows, plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +146,7 @@ class Preparation:
             given = "one graph" if spec.level == "graph" else "the graph has one node"
             raise InputError(f"{given}: expected two or more to learn from")
         columns = [
-            Columns(
-                table.shape[1],
-                info.names,
-                info.made,
-                fit_scale(table, scaling),
-                scaling == "rows",
-            )
+            Columns.of(table, info, scaling)
             for table, info in zip(_as_tuple(graph.x), graph.tables, strict=True)
         ]
         found = cls(spec, columns)
@@ -143,12 +171,14 @@ class Preparation:
                 "coordinates need not agree with those of training"
             )
         tables = tuple(
-            _as_trained(table, info.names, known)
+            _as_trained(table, info, known)
             for table, info, known in zip(
                 _as_tuple(graph.x), graph.tables, self.columns, strict=True
             )
         )
-        info = tuple(TableInfo(known.made, known.names) for known in self.columns)
+        info = tuple(
+            TableInfo(known.made, known.names, known.plan) for known in self.columns
+        )
         x = tables if self.level == "hetero" else tables[0]
         return self._scaled(replace(graph, x=x, tables=info))
 
@@ -178,7 +208,7 @@ class Preparation:
         return {
             **asdict(replace(self.spec, schema=None)),
             "schema": None if schema is None else schema._asdict(),
-            "columns": [{**asdict(known), "scale": None} for known in self.columns],
+            "columns": [known.to_json() for known in self.columns],
         }
 
     def tensors(self) -> dict[str, Tensor]:
@@ -207,7 +237,7 @@ class Preparation:
                 scale = ColumnScale(
                     **{k: tensors[f"{number}.{k}"] for k in ColumnScale._fields}
                 )
-            columns.append(Columns(**{**known, "scale": scale}))
+            columns.append(Columns.from_json(known, scale))
         values["in_channels"] = tuple(values["in_channels"])
         return cls(Spec(**values), columns)
 
@@ -216,20 +246,23 @@ def _as_tuple(x: Any) -> tuple[Features, ...]:
     return x if isinstance(x, tuple) else (x,)
 
 
-def _as_trained(x: Features, names: list[str] | None, known: Columns) -> Features:
+def _as_trained(x: Features, info: TableInfo, known: Columns) -> Features:
     """Reorder the columns of a table as in training.
 
     Raises:
-        InputError: if the columns differ.
+        InputError: if the columns differ, or were made in another way.
     """
+    names = info.names
+    has_other_plan = info.plan is not None and info.plan != known.plan
     if names is not None and known.names is not None and names != known.names:
-        missing = [name for name in known.names if name not in set(names)]
-        extra = [name for name in names if name not in set(known.names)]
+        given, wanted = set(names), set(known.names)
+        missing = [name for name in known.names if name not in given]
+        extra = [name for name in names if name not in wanted]
         if missing or extra:
             wrong = f"lacks '{missing[0]}'" if missing else f"also has '{extra[0]}'"
             raise InputError(
                 f"the graph's columns differ from those of training: it {wrong} "
-                f"({len(missing)} missing, {len(extra)} unknown)"
+                f"({len(missing)} missing, {len(extra)} unknown){_remedy(known)}"
             )
         position = {name: i for i, name in enumerate(names)}
         dense = x.to_dense() if isinstance(x, Adjacency) else x
@@ -239,6 +272,18 @@ def _as_trained(x: Features, names: list[str] | None, known: Columns) -> Feature
             return torch.zeros(0, known.count)
         raise InputError(
             f"the graph has {x.shape[1]} feature columns, the model was trained on "
-            f"{known.count}"
+            f"{known.count}{_remedy(known)}"
+        )
+    if has_other_plan and known.plan is not None and known.plan.in_proportion:
+        # Equal names, but numbers were scaled by the mean of another table.
+        raise InputError(
+            f"the graph's columns became features in another way than in training"
+            f"{_remedy(known)}"
         )
     return x
+
+
+def _remedy(known: Columns) -> str:
+    if known.plan is None:
+        return ""
+    return ": read its table by read_graph(..., like=model)"

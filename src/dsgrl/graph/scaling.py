@@ -30,7 +30,9 @@ class ColumnScale(NamedTuple):
         return (x - self.mean) / self.deviation
 
 
-def fit_scale(x: Tensor | Adjacency, scaling: ScalingName) -> ColumnScale | None:
+def fit_scale(
+    x: Tensor | Adjacency, scaling: ScalingName, *, in_proportion: bool = False
+) -> ColumnScale | None:
     """Fit the scaling; None if the features stay unchanged.
 
     Args:
@@ -48,15 +50,19 @@ def fit_scale(x: Tensor | Adjacency, scaling: ScalingName) -> ColumnScale | None
             * "length": "columns", and if rows are short, all are multiplied by one
               number. Training is then faster, and weight decay does not dominate;
             * "rows": nothing to fit, see `divide_rows`.
+        in_proportion: the columns can be compared as they are. They are treated as
+            sparse features are, whose columns are not brought to one scale.
     """
     if scaling in ("none", "rows") or x.shape[0] == 0:
         return None
-    as_they_are = isinstance(x, Adjacency) or bool(((x == 0) | (x == 1)).all())
+    as_they_are = (
+        in_proportion or isinstance(x, Adjacency) or bool(((x == 0) | (x == 1)).all())
+    )
     scale = None if as_they_are and scaling != "standard" else _standard(x)
     if scaling == "unit" and isinstance(x, Adjacency):
         scale = _one_unit(x)
     if scaling == "comparable":
-        is_one_unit = isinstance(x, Adjacency) or _are_of_one_unit(x)
+        is_one_unit = in_proportion or isinstance(x, Adjacency) or _are_of_one_unit(x)
         return _with_length(x, None if is_one_unit else scale)
     if scaling == "length":
         scale = _with_length(x, scale, shortens=False)

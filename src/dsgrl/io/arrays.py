@@ -16,12 +16,14 @@ class FeatureTable(NamedTuple):
     """A table of features.
 
     Attributes:
-        x: the values [N, F].
+        x: the values, an array or a SciPy matrix in compressed rows [N, F].
         names: name of every column, if known.
+        plan: the `ColumnPlan` they were made by, if they come from a table.
     """
 
-    x: FloatArray
+    x: Any
     names: list[str] | None = None
+    plan: Any = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

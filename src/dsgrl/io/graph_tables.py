@@ -1,244 +1,206 @@
-"""A graph in tables: one of edges and, optionally, one of nodes."""
+"""Tables of edges and of nodes as one graph.
 
+One table of each is the plain case. With several tables of edges or of nodes, each
+table of edges is a relation and each table of nodes a type, called as its file. The
+ends of a relation are found in the table that its column is named after (`author` or
+`author_id`: authors.csv), else in the table that has all of its ids.
+"""
+
+import re
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dsgrl.io.arrays import FeatureTable, FlatArrays, GraphArrays, HeteroArrays
-from dsgrl.io.grouping import DEFAULT_TYPE, split_graphs, split_types
-from dsgrl.io.tables import (
-    flatten_lists,
-    is_numeric,
-    read_table,
-    refuse_repeated_columns,
+from dsgrl.io.choices import Choices, Notes
+from dsgrl.io.edge_table import EdgeTable, read_edges, same_type
+from dsgrl.io.grouping import DEFAULT_TYPE, Groups, number_groups
+from dsgrl.io.node_table import NodeTable, Plans, read_nodes
+from dsgrl.io.numbering import number_ends
+from dsgrl.io.roles import NodeRoles
+from dsgrl.io.table_graph import (
+    NamedTable,
+    TableGraph,
+    columns_by_type,
+    stack_text,
+    weights_of,
 )
-from dsgrl.typing import FloatArray, InputError, IntArray
+from dsgrl.io.tables import OpenTable
+from dsgrl.typing import InputError
 
-RESERVED_COLUMNS = ("id", "type", "graph", "label")
+# Rows of edges by whose ids the column of ids is told.
+SAMPLE = 1000
+PREFIX = re.compile(r"^(nodes?|edges?)[-_ .]+", re.IGNORECASE)
 
 
 def read_graph_tables(
-    path: Path, nodes_path: Path | None = None
-) -> GraphArrays | HeteroArrays | FlatArrays:
-    """Read a graph from a table of edges and, optionally, one of nodes.
+    edges: Sequence[OpenTable],
+    nodes: Sequence[OpenTable] = (),
+    choices: Choices | None = None,
+    notes: Notes | None = None,
+    plans: Plans | None = None,
+) -> TableGraph:
+    """Read a graph from tables of edges and, optionally, of nodes.
 
     Args:
-        path: edges (csv, tsv, parquet), columns `source, target[, weight][, type]`.
-        nodes_path: nodes, column `id`, optionally `label`, `type` or `graph`, and
-            numeric features (or one list column `features`).
-
-    Returns:
-        One graph; one with types if a table has a column `type`; many if the table
-        of nodes has a column `graph`.
+        edges: tables of edges, one at least.
+        nodes: tables of nodes.
+        choices: what the user chose.
+        notes: takes what was assumed and changed.
+        plans: features of a trained model.
 
     Raises:
-        InputError: one line on what is wrong with the files.
+        InputError: one line on what is wrong with the tables.
     """
-    edges = read_table(path)
-    _require(path, edges, ("source", "target"))
-    ends = [_ids(path, edges, column) for column in ("source", "target")]
-    if ends[0].type != ends[1].type:
-        ends = [end.cast(pa.string()) for end in ends]
-    nodes = None if nodes_path is None else read_table(nodes_path)
-    if nodes_path is None or nodes is None:
-        chunks = [*ends[0].chunks, *ends[1].chunks]
-        ids = pc.unique(pa.chunked_array(chunks, type=ends[0].type))
-        ids = kept = ids.take(pc.sort_indices(ids))
-    else:
-        _require(nodes_path, nodes, ("id",))
-        ids = kept = _ids(nodes_path, nodes, "id").combine_chunks()
-        _refuse_duplicates(nodes_path, ids)
-        if ids.type != ends[0].type:
-            ids, ends = ids.cast(pa.string()), [e.cast(pa.string()) for e in ends]
-    numbered = _number(path, ends, ids)
-    weight = _weights(path, edges)
-    if nodes_path is None or nodes is None:
-        graph = GraphArrays(edges=numbered, ids=kept.to_pylist(), weight=weight)
-        return _typed(path, graph, edges, {}, None)
-    y, label_names = _labels(nodes_path, nodes)
-    typed = "type" in nodes.column_names
-    tables = _tables_by_type(nodes_path, nodes) if typed else {}
-    graph = GraphArrays(
-        edges=numbered,
-        ids=kept.to_pylist(),
-        weight=weight,
-        features=None if typed else _features(nodes_path, nodes),
-        y=y,
-        label_names=label_names,
+    choices = Choices() if choices is None else choices
+    notes = Notes() if notes is None else notes
+    of_edges = {table.name: table.columns for table in edges}
+    of_nodes = {table.name: table.columns for table in nodes}
+    choices.check_edges(of_edges)
+    choices.check_nodes(of_nodes)
+    choices.check_types({**of_edges, **of_nodes})
+    read = [read_edges(table, choices, notes) for table in edges]
+    named = _some_ids(read) if nodes else None
+    known = [read_nodes(table, choices, notes, plans, named) for table in nodes]
+    return join_tables(read, known, choices, notes)
+
+
+def _some_ids(edges: list[EdgeTable]) -> pa.Array:
+    """Return some of the ids that the edges name."""
+    ends = [end.slice(0, SAMPLE) for t in edges for end in (t.source, t.target)]
+    chunks = [chunk for end in same_type(ends) for chunk in end.chunks]
+    return pc.unique(pa.chunked_array(chunks, same_type(ends)[0].type))
+
+
+def join_tables(
+    edges: list[EdgeTable], nodes: list[NodeTable], choices: Choices, notes: Notes
+) -> TableGraph:
+    """Join tables that were read to one graph."""
+    given = len(nodes)
+    is_several = len(edges) > 1 or given > 1
+    if not nodes:
+        nodes = _nodes_of(edges)
+    _refuse_same_names(nodes)
+    edges, nodes, pairs = number_ends(edges, nodes, choices, notes)
+    sizes = [len(table) for table in nodes]
+    if any(table.graphs is not None for table in nodes) and len(nodes) > 1:
+        raise InputError(
+            f"{nodes[0].name}: column 'graph' and several tables of nodes, expected "
+            f"one of them: many graphs, or one of several types"
+        )
+    kinds = _kinds_of(nodes) if len(nodes) > 1 else None
+    if kinds is None and nodes[0].types is not None:
+        kinds = number_groups(nodes[0].types)
+    relations = _relations_of(edges) if is_several else None
+    if relations is None and edges[0].types is not None:
+        relations = number_groups(edges[0].types)
+    has_weights = any(table.weight is not None for table in edges)
+    has_labels = any(table.labels is not None for table in nodes)
+    graphs = nodes[0].graphs
+    return TableGraph(
+        name=edges[0].name,
+        ids=pa.concat_arrays(same_type([table.ids for table in nodes])),
+        edges=np.concatenate(pairs, axis=1),
+        weight=np.concatenate([weights_of(t) for t in edges]) if has_weights else None,
+        relations=relations,
+        kinds=kinds,
+        graphs=None if graphs is None else number_groups(graphs),
+        labels=stack_text([t.labels for t in nodes], sizes) if has_labels else None,
+        columns=_columns_of(nodes, kinds) if given else {},
     )
-    if "graph" in nodes.column_names:
-        if typed or "type" in edges.column_names:
+
+
+def type_of(table: NodeTable) -> str:
+    """Return the node type that a table is called after."""
+    return PREFIX.sub("", table.stem) or table.stem
+
+
+def _nodes_of(edges: list[EdgeTable]) -> list[NodeTable]:
+    """Make tables of the ids that the edges name, sorted.
+
+    With several tables of edges, a column whose name is no common one names a type.
+    """
+    named = len(edges) > 1 and any(table.roles.guessed for table in edges)
+    ids: dict[str, list[Any]] = {}
+    for table in edges:
+        if named and not table.roles.guessed:
+            continue
+        ends = ((table.roles.source, table.source), (table.roles.target, table.target))
+        for column, values in ends:
+            ids.setdefault(column if named else DEFAULT_TYPE, []).append(values)
+    return [_bare_nodes(kind, columns) for kind, columns in ids.items()]
+
+
+def _bare_nodes(kind: str, columns: list[pa.ChunkedArray]) -> NodeTable:
+    columns = same_type(columns)
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    ids = pc.unique(pa.chunked_array(chunks, type=columns[0].type))
+    ids = ids.take(pc.sort_indices(ids))
+    roles = NodeRoles("id", None, None, None, [])
+    name = f"the ids of '{kind}'"
+    return NodeTable(name, kind, ids, None, None, None, pa.table({}), roles)
+
+
+def _refuse_same_names(nodes: list[NodeTable]) -> None:
+    kinds = [type_of(table) for table in nodes]
+    repeated = [kind for kind in kinds if kinds.count(kind) > 1]
+    if repeated:
+        raise InputError(
+            f"two tables of nodes are called '{repeated[0]}', expected a name for each "
+            f"type: rename a file, or in Python give {{name: table}}"
+        )
+
+
+def _kinds_of(nodes: list[NodeTable]) -> Groups:
+    """Return the type of every node: of its column of types, else of its table."""
+    names: dict[str, int] = {}
+    numbers = []
+    for table in nodes:
+        if table.types is None:
+            found = Groups([type_of(table)], np.zeros(len(table), dtype=np.int64))
+        else:
+            found = number_groups(table.types)
+        numbers.append(_common(names, found))
+    return Groups(list(names), np.concatenate(numbers))
+
+
+def _relations_of(edges: list[EdgeTable]) -> Groups:
+    """Return the relation of every edge: of its column of types, else of its table."""
+    names: dict[str, int] = {}
+    numbers = []
+    for table in edges:
+        if table.types is None:
+            name = PREFIX.sub("", table.stem) or table.stem
+            found = Groups([name], np.zeros(len(table), dtype=np.int64))
+        else:
+            found = number_groups(table.types)
+        numbers.append(_common(names, found))
+    return Groups(list(names), np.concatenate(numbers))
+
+
+def _common(names: dict[str, int], found: Groups) -> Any:
+    """Number groups by names that are shared with others, which are added to."""
+    numbers = [names.setdefault(name, len(names)) for name in found.names]
+    return np.array(numbers, dtype=np.int64)[found.number]
+
+
+def _columns_of(nodes: list[NodeTable], kinds: Groups | None) -> dict[str, NamedTable]:
+    """Return what may be features, by type."""
+    if kinds is None:
+        return {DEFAULT_TYPE: NamedTable(nodes[0].name, nodes[0].columns)}
+    found: dict[str, NamedTable] = {}
+    for table in nodes:
+        if table.types is None:
+            own = {type_of(table): NamedTable(table.name, table.columns)}
+        else:
+            types = number_groups(table.types)
+            own = columns_by_type(table.name, table.columns, types)
+        if shared := [kind for kind in own if kind in found]:
             raise InputError(
-                f"{nodes_path}: columns 'graph' and 'type' together, expected one of "
-                f"them: many graphs, or one of several types"
+                f"{table.name}: nodes of type '{shared[0]}' are in two tables, "
+                f"expected each type in one"
             )
-        names = _ids(nodes_path, nodes, "graph").to_pylist()
-        return split_graphs(path, graph, names)
-    kinds = _text(nodes_path, nodes, "type") if typed else None
-    return _typed(path, graph, edges, tables, kinds)
-
-
-def _typed(
-    path: Path,
-    graph: GraphArrays,
-    edges: pa.Table,
-    tables: dict[str, FeatureTable],
-    kinds: list[str] | None,
-) -> GraphArrays | HeteroArrays:
-    """Split a graph by its types, if nodes or edges have some."""
-    if "type" not in edges.column_names:
-        return graph if kinds is None else split_types(graph, tables, kinds, None)
-    if kinds is None and graph.features is not None:
-        tables = {DEFAULT_TYPE: graph.features}
-    return split_types(graph, tables, kinds, _text(path, edges, "type"))
-
-
-def _require(path: Path, table: pa.Table, columns: Sequence[str]) -> None:
-    missing = [c for c in columns if c not in table.column_names]
-    if missing:
-        kind = "edges" if "source" in columns else "nodes"
-        raise InputError(
-            f"{path}: the table of {kind} has no column {', '.join(missing)}; it has "
-            f"{', '.join(table.column_names[:8])}; expected {', '.join(columns)}"
-        )
-    refuse_repeated_columns(path, table)
-
-
-def _ids(path: Path, table: pa.Table, column: str) -> pa.ChunkedArray:
-    """Return a column of ids as int64 or string."""
-    ids = table.column(column)
-    if pa.types.is_nested(ids.type):
-        raise InputError(f"{path}: column '{column}' holds {ids.type}, expected ids")
-    if ids.null_count:
-        row = int(np.asarray(ids.is_null()).argmax())
-        raise InputError(f"{path}: row {row + 1} has no {column}, expected an id")
-    kind = pa.int64() if pa.types.is_integer(ids.type) else pa.string()
-    try:
-        return ids.cast(kind)
-    except pa.ArrowInvalid as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(
-            f"{path}: column '{column}' has no usable ids ({reason})"
-        ) from error
-
-
-def _refuse_duplicates(path: Path, ids: pa.Array) -> None:
-    counts = pc.value_counts(ids)
-    repeated = counts.filter(pc.greater(counts.field("counts"), 1))
-    if len(repeated):
-        first = repeated[0]
-        raise InputError(
-            f"{path}: node id '{first['values']}' appears {first['counts']} times in "
-            f"the table of nodes, expected each id once"
-        )
-
-
-def _number(path: Path, ends: list[pa.ChunkedArray], ids: pa.Array) -> IntArray:
-    """Replace ids by row numbers [2, E]."""
-    columns = []
-    for end in ends:
-        position = pc.index_in(end, value_set=ids)
-        if position.null_count:
-            row = int(np.asarray(position.is_null()).argmax())
-            raise InputError(
-                f"{path}: row {row + 1} names node '{end[row]}', which is not in the "
-                f"table of nodes: add it there or drop the edge"
-            )
-        columns.append(np.asarray(position, dtype=np.int64))
-    return np.stack(columns)
-
-
-def _numbers(
-    path: Path, table: pa.Table, column: str, rows: IntArray | None = None
-) -> FloatArray:
-    """Return a column of finite numbers; `rows` are their row numbers in the file."""
-    values = table.column(column)
-    if not is_numeric(values.type) and not pa.types.is_null(values.type):
-        raise InputError(
-            f"{path}: column '{column}' holds {values.type} (e.g. "
-            f"'{values[0] if len(values) else ''}'), expected numbers: encode it"
-        )
-    array = np.asarray(values.cast(pa.float32(), safe=False)).astype(np.float32)
-    if not np.isfinite(array).all():
-        row = int((~np.isfinite(array)).argmax())
-        row = row if rows is None else int(rows[row])
-        raise InputError(
-            f"{path}: column '{column}', row {row + 1} is empty, NaN or infinite: "
-            f"fill or drop it first"
-        )
-    return array
-
-
-def _text(path: Path, table: pa.Table, column: str) -> list[str]:
-    """Return a column of names; every row must have one."""
-    values = table.column(column).cast(pa.string())
-    if values.null_count:
-        row = int(np.asarray(values.is_null()).argmax())
-        raise InputError(
-            f"{path}: row {row + 1} has no {column}, expected one in every row"
-        )
-    names: list[str] = values.to_pylist()
-    return names
-
-
-def _weights(path: Path, edges: pa.Table) -> FloatArray | None:
-    if "weight" not in edges.column_names:
-        return None
-    weight = _numbers(path, edges, "weight")
-    if (weight < 0).any():
-        row = int((weight < 0).argmax())
-        raise InputError(
-            f"{path}: row {row + 1} has the negative weight {weight[row]:g}, "
-            f"expected weights >= 0"
-        )
-    return weight
-
-
-def _labels(path: Path, nodes: pa.Table) -> tuple[IntArray | None, list[str] | None]:
-    """Return the label of every node [N], -1 if it has none, and the labels' names."""
-    if "label" not in nodes.column_names:
-        return None, None
-    if pa.types.is_nested(nodes.schema.field("label").type):
-        raise InputError(f"{path}: column 'label' holds lists, expected one label")
-    encoded = nodes.column("label").cast(pa.string()).combine_chunks()
-    encoded = encoded.dictionary_encode()
-    order = np.argsort([str(v) for v in encoded.dictionary.to_pylist()])
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    codes = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64)
-    names = [str(encoded.dictionary[int(i)]) for i in order]
-    return np.append(rank, -1)[codes], names
-
-
-def _features(
-    path: Path, nodes: pa.Table, rows: IntArray | None = None
-) -> FeatureTable | None:
-    names = [c for c in nodes.column_names if c not in RESERVED_COLUMNS]
-    if names == ["features"] and pa.types.is_nested(
-        nodes.schema.field("features").type
-    ):
-        lists = nodes.column("features").combine_chunks()
-        flat, width = flatten_lists(path, "features", lists)
-        values = _numbers(path, pa.table({"features": flat}), "features")
-        return FeatureTable(values.reshape(len(lists), width))
-    if not names:
-        return None
-    columns = [_numbers(path, nodes, name, rows) for name in names]
-    return FeatureTable(np.stack(columns, axis=1), names)
-
-
-def _tables_by_type(path: Path, nodes: pa.Table) -> dict[str, FeatureTable]:
-    """Return the features of every type: the columns any of its rows has filled."""
-    kinds = nodes.column("type").cast(pa.string())
-    tables = {}
-    for kind in pc.unique(kinds.drop_null()).to_pylist():
-        rows = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(kinds, kind), False)))
-        table = nodes.take(rows)
-        filled = [c for c in table.column_names if table[c].null_count < len(rows)]
-        features = _features(path, table.select(filled), rows)
-        if features is not None:
-            tables[kind] = features
-    return tables
+        found.update(own)
+    return found

@@ -1,9 +1,9 @@
 """One graph split by a column `type` or `graph`: several node types, or many graphs."""
 
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from dsgrl.io.arrays import (
     FeatureTable,
@@ -17,21 +17,37 @@ from dsgrl.typing import InputError, IntArray, Relation
 DEFAULT_TYPE, DEFAULT_RELATION = "node", "to"
 
 
-def number_groups(names: list[Any]) -> tuple[list[Any], IntArray]:
-    """Number names in the order they first appear.
+class Groups(NamedTuple):
+    """A name for every row, held as numbers.
 
-    Returns:
-        The names, and the number of every row's name [rows].
+    Attributes:
+        names: every name once.
+        number: the number of every row's name [rows].
     """
+
+    names: list[Any]
+    number: IntArray
+
+
+def number_groups(names: Any) -> Groups:
+    """Number names, in a list or an Arrow column, in the order they first appear."""
+    if isinstance(names, pa.Array | pa.ChunkedArray):
+        if isinstance(names, pa.ChunkedArray):
+            names = names.combine_chunks()
+        encoded = names.dictionary_encode()
+        number = np.asarray(encoded.indices, dtype=np.int64)
+        return Groups(encoded.dictionary.to_pylist(), number)
     order = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return list(order), np.array([order[name] for name in names], dtype=np.int64)
+    return Groups(
+        list(order), np.array([order[name] for name in names], dtype=np.int64)
+    )
 
 
 def split_types(
     graph: GraphArrays,
     tables: dict[str, FeatureTable],
-    kinds: list[str] | None,
-    relations: list[str] | None,
+    kinds: Groups | None,
+    relations: Groups | None,
 ) -> HeteroArrays:
     """Split one graph by the types of its nodes and edges.
 
@@ -41,7 +57,7 @@ def split_types(
         kinds: type of every node; one type if left out.
         relations: name of every edge's relation; one name if left out.
     """
-    names, kind = number_groups(kinds or [DEFAULT_TYPE] * len(graph.ids))
+    names, kind = kinds or _one_group(DEFAULT_TYPE, len(graph.ids))
     position = np.zeros(len(graph.ids), dtype=np.int64)
     ids = _objects(graph.ids)
     nodes = {}
@@ -55,7 +71,7 @@ def split_types(
             y=None if y is None or not (y >= 0).any() else y,
         )
     source, target = graph.edges
-    links, link = number_groups(relations or [DEFAULT_RELATION] * len(source))
+    links, link = relations or _one_group(DEFAULT_RELATION, len(source))
     # One number per (source type, relation, target type).
     number = (kind[source] * len(links) + link) * len(names) + kind[target]
     edges: dict[Relation, IntArray] = {}
@@ -75,24 +91,28 @@ def split_types(
     )
 
 
-def split_graphs(path: Path, graph: GraphArrays, graphs: list[Any]) -> FlatArrays:
+def _one_group(name: str, rows: int) -> Groups:
+    return Groups([name] if rows else [], np.zeros(rows, dtype=np.int64))
+
+
+def split_graphs(name: str, graph: GraphArrays, graphs: Groups) -> FlatArrays:
     """Split one graph into many.
 
     Args:
-        path: the table of edges, for messages.
+        name: of the table of edges, for messages.
         graph: all nodes and edges.
-        graphs: id of every node's graph; graphs are sorted as they first appear.
+        graphs: id of every node's graph; graphs are sorted as they are numbered.
     """
-    if not graphs:
+    names, member = graphs
+    if not len(names):
         raise InputError("the table of nodes is empty: expected at least one node")
-    names, member = number_groups(graphs)
     source, target = graph.edges
     across = member[source] != member[target]
     if across.any():
         row = int(across.argmax())
         raise InputError(
-            f"{path}: row {row + 1} joins graph '{graphs[source[row]]}' and graph "
-            f"'{graphs[target[row]]}', expected both ends in one graph"
+            f"{name}: row {row + 1} joins graph '{names[member[source[row]]]}' and "
+            f"graph '{names[member[target[row]]]}', expected both ends in one graph"
         )
     node_order, node_ptr = _sort_groups(member, len(names))
     edge_order, edge_ptr = _sort_groups(member[source], len(names))
@@ -106,7 +126,7 @@ def split_graphs(path: Path, graph: GraphArrays, graphs: list[Any]) -> FlatArray
         y=_one_label_each(graph, names, member),
         features=None
         if features is None
-        else FeatureTable(features.x[node_order], features.names),
+        else features._replace(x=features.x[node_order]),
         weight=None if graph.weight is None else graph.weight[edge_order],
         node_ids=_objects(graph.ids)[node_order].tolist(),
         graph_ids=names,

@@ -12,7 +12,6 @@ from dsgrl.io.tables import (
     flatten_lists,
     is_numeric,
     read_table,
-    refuse_repeated_columns,
 )
 from dsgrl.typing import FloatArray, InputError
 
@@ -100,7 +99,6 @@ def _load(path: Path) -> Any:
 
 def _read_columns(path: Path) -> dict[str, pa.Array]:
     table = read_table(path)
-    refuse_repeated_columns(path, table)
     # A table without rows has no chunks to join.
     return {
         name: pa.concat_arrays(column.chunks or [pa.array([], column.type)])
@@ -160,7 +158,7 @@ def _matrix(path: Path, columns: dict[str, pa.Array]) -> FloatArray:
 
 
 def _stack(path: Path, name: str, lists: pa.Array) -> FloatArray:
-    values, width = flatten_lists(path, name, lists)
+    values, width = flatten_lists(str(path), name, lists)
     if not len(lists) or not is_numeric(values.type):
         raise InputError(
             f"{path}: column '{name}' holds {len(lists)} rows of {lists.type}, "

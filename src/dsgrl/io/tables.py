@@ -1,69 +1,222 @@
-"""Tables on disk: csv, tsv and parquet, ids read as they are written."""
+"""Tables: files (csv, tsv, parquet) and what other libraries hold in memory.
 
+A table is opened first, which gives its columns, and read when it is known which of
+them are needed. Tables of pandas, Polars and others come in by the Arrow interface
+(`__arrow_c_stream__`); none of these libraries is imported.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet
 
+from dsgrl.io.choices import Notes
+from dsgrl.io.csv_files import NAMED, narrow_ids, open_csv
 from dsgrl.typing import FloatArray, InputError
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
-TEXT_COLUMNS = ("source", "target", "id", "label", "type", "graph")
+ID_COLUMNS = ("source", "target", "id", "graph")
+NAME_COLUMNS = ("label", "type")
+PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".7z", ".tar", ".tgz")
+# A list column of a parquet file holds wider tables; 10^6 columns of a csv file take
+# gigabytes.
+MOST_COLUMNS = 50_000
+
+Reader = Callable[[Sequence[str], Collection[str]], pa.Table]
+
+
+class OpenTable(NamedTuple):
+    """A table that was opened and not read.
+
+    Attributes:
+        name: for messages: the file, or what it is.
+        stem: a short name: that of the file without its suffix.
+        columns: names of its columns, each once.
+        reader: reads some columns, those of a second list as text.
+        is_written: whether the file is text, so that numbers are written as such.
+    """
+
+    name: str
+    stem: str
+    columns: list[str]
+    reader: Reader
+    is_written: bool = False
+
+    def read(
+        self,
+        columns: Sequence[str | None] | None = None,
+        *,
+        ids: Collection[str | None] = (),
+        names: Collection[str | None] = (),
+    ) -> pa.Table:
+        """Read some columns.
+
+        Args:
+            columns: the columns to read; all if left out.
+            ids: those that hold ids. Text in a csv file stays text, unless all of them
+                are whole numbers.
+            names: those that hold names, which stay text.
+        """
+        wanted = self.columns if columns is None else [c for c in columns if c]
+        text = {c for c in (*ids, *names) if c}
+        with explained(self.name):
+            # A column may be asked for twice.
+            table = self.reader(list(dict.fromkeys(wanted)), text)
+            for i, (column, kind) in enumerate(
+                zip(table.column_names, table.schema.types, strict=True)
+            ):
+                values = table.column(i)
+                if self.is_written and column in text:
+                    values = pc.if_else(pc.equal(values, ""), None, values)
+                    values = narrow_ids(values) if column in ids else values
+                elif pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+                    values = values.cast(pa.string())
+                else:
+                    continue
+                table = table.set_column(i, column, values)
+        return table
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Turn what libraries raise for a broken file into one line that names it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except MemoryError as error:
+        raise InputError(f"{name}: does not fit into memory") from error
+    # Each library has errors of its own, and a broken file may raise any of them.
+    except Exception as error:
+        reason = first_line(error)
+        raise InputError(
+            f"{name}: cannot be read ({reason}): {_hint(reason)}"
+        ) from error
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says, or its kind."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def _hint(reason: str) -> str:
+    if "UTF8" in reason or "utf-8" in reason:
+        return "is it UTF-8?"
+    if "columns, got" in reason:
+        return "expected as many cells in every row as in the header"
+    return "is the file truncated?"
+
+
+def open_table(
+    source: Any, *, what: str = "nodes", notes: Notes | None = None
+) -> OpenTable:
+    """Open a file or a table of another library.
+
+    Args:
+        source: a csv, tsv or parquet file, or a table of pandas, Polars or Arrow.
+        what: what its rows are, for messages. A table of "edges" without a header, but
+            numbers, is read.
+        notes: takes what was assumed.
+
+    Raises:
+        InputError: if it is neither, has too many columns, or two of one name.
+    """
+    if isinstance(source, str | Path):
+        opened = _open_file(Path(source), what, notes)
+    else:
+        opened = _open_memory(source, f"the table of {what}")
+    if len(opened.columns) > MOST_COLUMNS:
+        raise InputError(
+            f"{opened.name}: has {len(opened.columns):,} columns, expected at most "
+            f"{MOST_COLUMNS:,}: put wide features into one list column of a parquet "
+            f"file, or into an npz file"
+        )
+    _refuse_repeated(opened.name, opened.columns)
+    return opened
+
+
+def _open_file(path: Path, what: str, notes: Notes | None) -> OpenTable:
+    check_suffix(path)
+    name, suffix = str(path), path.suffix.lower()
+    with explained(name):
+        if suffix == ".parquet":
+            file = pyarrow.parquet.ParquetFile(path)
+            return OpenTable(
+                name,
+                path.stem,
+                file.schema_arrow.names,
+                lambda columns, _: file.read(columns=list(columns)),
+            )
+        opened = open_csv(path, needs_header=what != "edges")
+    usual = "\t" if suffix == ".tsv" else ","
+    if notes is not None and opened.separator != usual:
+        notes.assume(f"{path}: columns are separated by {NAMED[opened.separator]}")
+    if notes is not None and not opened.has_header:
+        notes.assume(f"{path}: has no header, only numbers")
+
+    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
+        if not columns:
+            return pa.table({})
+        return opened.read(columns, text)
+
+    return OpenTable(name, path.stem, opened.columns, read, is_written=True)
+
+
+def check_suffix(path: Path) -> None:
+    """Fail if this is no file of a table."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    if path.suffix.lower() in PACKED:
+        raise InputError(
+            f"{path}: packed files are not read: unpack it first (e.g. gunzip {path})"
+        )
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        raise InputError(
+            f"{path}: unknown kind of file '{path.suffix}', expected "
+            f"{', '.join(TABLE_SUFFIXES)} (or .npz, .graphml, .gml for a whole graph)"
+        )
+
+
+def is_table(value: Any) -> bool:
+    """Whether a value is a table of pandas, Polars, Arrow or a library like them."""
+    if hasattr(value, "__arrow_c_stream__"):
+        # A column of such a library has the method as well.
+        return hasattr(value, "columns") or hasattr(value, "column_names")
+    return type(value).__module__.startswith("pandas.") and hasattr(value, "columns")
+
+
+def _open_memory(value: Any, name: str) -> OpenTable:
+    if not is_table(value):
+        raise InputError(
+            f"{name}: a {type(value).__name__}, expected a file or a table of pandas, "
+            f"Polars or Arrow"
+        )
+    with explained(name):
+        table = pa.table(value)
+    return OpenTable(
+        name, "table", table.column_names, lambda columns, _: table.select(columns)
+    )
+
+
+def _refuse_repeated(name: str, columns: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for column in columns:
+        if column in seen:
+            raise InputError(
+                f"{name}: column '{column}' appears twice, expected each name once"
+            )
+        seen.add(column)
 
 
 def read_table(path: Path) -> pa.Table:
-    """Read a csv, tsv or parquet file."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    if path.suffix not in TABLE_SUFFIXES:
-        raise InputError(
-            f"{path}: unknown kind of file '{path.suffix}', expected "
-            f"{', '.join(TABLE_SUFFIXES)} (or .npz for a whole graph)"
-        )
-    try:
-        if path.suffix == ".parquet":
-            return pyarrow.parquet.read_table(path)
-        delimiter = "\t" if path.suffix == ".tsv" else ","
-        table = pyarrow.csv.read_csv(
-            path,
-            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
-            # Read as text: '007' is an id, not the number 7.
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(TEXT_COLUMNS, pa.string())
-            ),
-        )
-        return _narrow_text(table)
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        hint = "is it UTF-8?" if "UTF8" in reason else "is the file truncated?"
-        raise InputError(f"{path}: cannot be read ({reason}): {hint}") from error
-
-
-def _narrow_text(table: pa.Table) -> pa.Table:
-    """Make empty text null, and ids that are all plain whole numbers integers."""
-    for i, name in enumerate(table.column_names):
-        if name not in TEXT_COLUMNS:
-            continue
-        column = pc.if_else(pc.equal(table.column(i), ""), None, table.column(i))
-        plain = pc.match_substring_regex(column, "^(0|-?[1-9][0-9]{0,17})$")
-        names_things = name in ("label", "type")
-        if not names_things and len(column) and pc.all(plain).as_py():
-            column = column.cast(pa.int64())
-        table = table.set_column(i, name, column)
-    return table
-
-
-def refuse_repeated_columns(path: Path, table: pa.Table) -> None:
-    """Fail if two columns of a table have one name."""
-    names = table.column_names
-    repeated = [name for name in names if names.count(name) > 1]
-    if repeated:
-        raise InputError(
-            f"{path}: column '{repeated[0]}' appears twice, expected each name once"
-        )
+    """Read a whole file; columns of ids, labels, types and graphs stay text."""
+    return open_table(path).read(ids=ID_COLUMNS, names=NAME_COLUMNS)
 
 
 def is_numeric(kind: pa.DataType) -> bool:
@@ -75,8 +228,13 @@ def is_numeric(kind: pa.DataType) -> bool:
     )
 
 
-def flatten_lists(path: Path, name: str, lists: pa.Array) -> tuple[pa.Array, int]:
+def flatten_lists(name: str, column: str, lists: pa.Array) -> tuple[pa.Array, int]:
     """Return the values of lists of one length, one after the other, and the length.
+
+    Args:
+        name: the table, for messages.
+        column: its column.
+        lists: the values of the column.
 
     Raises:
         InputError: if these are no lists, or their lengths differ.
@@ -86,11 +244,11 @@ def flatten_lists(path: Path, name: str, lists: pa.Array) -> tuple[pa.Array, int
         values = pc.list_flatten(lists)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, TypeError) as error:
         raise InputError(
-            f"{path}: column '{name}' holds {lists.type}, expected lists of numbers"
+            f"{name}: column '{column}' holds {lists.type}, expected lists of numbers"
         ) from error
     if len(widths) > 1 or None in widths:
         raise InputError(
-            f"{path}: column '{name}' holds {lists.type} of {len(widths)} lengths, "
+            f"{name}: column '{column}' holds {lists.type} of {len(widths)} lengths, "
             f"expected lists of numbers of one length"
         )
     return values, widths[0] if widths else 0

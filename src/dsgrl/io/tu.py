@@ -42,6 +42,8 @@ ARRAYS = (
 LAYOUT = 2
 # With pyarrow's own block of 1 MB, COLLAB's edges take 1.6 times as long.
 BLOCK_BYTES = 1 << 24
+# A wrong number must not claim all memory.
+MOST_LABELS, MOST_GRAPHS = 100_000, 10_000_000
 
 
 def has_raw_files(folder: Path) -> bool:
@@ -49,11 +51,18 @@ def has_raw_files(folder: Path) -> bool:
     return all(_raw_file(folder, part).is_file() for part in REQUIRED)
 
 
-def read_tu(folder: Path) -> FlatArrays:
+def find_tu(folder: Path) -> bool:
+    """Whether a folder, or its folder `raw`, has the edges of such a set."""
+    return any(any(place.glob("*_A.txt")) for place in (folder, folder / "raw"))
+
+
+def read_tu(folder: Path, *, keeps: bool = True) -> FlatArrays:
     """Read a set of graphs.
 
     Args:
-        folder: the set's own folder, called as the set; its files are in `raw`.
+        folder: the set's own folder, called as the set; its files are in `raw`, or in
+            the folder itself.
+        keeps: whether what was read is kept for the next time.
 
     Raises:
         InputError: one line on which file is wrong, and how.
@@ -63,27 +72,35 @@ def read_tu(folder: Path) -> FlatArrays:
     arrays = _read_kept(kept, stamp)
     if arrays is None:
         arrays = _parse(folder)
-        # Without write access there is no cache: the next read takes as long.
-        with (
-            suppress(InputError),
-            atomic_write(kept) as part,
-            part.open("wb") as file,
-        ):
-            np.savez(file, allow_pickle=False, stamp=np.array(stamp), **arrays)
+        if keeps:
+            _keep(kept, stamp, arrays)
     x = _features(arrays["attributes"], arrays["labels"])
     edge_attr = arrays["edge_attr"].astype(np.float32, copy=False)
     return FlatArrays(
         node_ptr=arrays["node_offsets"],
         edge_ptr=arrays["edge_offsets"],
         edges=arrays["edges"],
-        y=arrays["y"],
+        y=arrays["y"] if (arrays["y"] >= 0).any() else None,
         features=FeatureTable(x) if x.shape[1] else None,
         edge_attr=edge_attr if edge_attr.shape[1] else None,
     )
 
 
+def _keep(path: Path, stamp: str, arrays: dict[str, Array]) -> None:
+    # Without write access there is no cache: the next read takes as long.
+    with suppress(InputError), atomic_write(path) as part, part.open("wb") as file:
+        np.savez(file, allow_pickle=False, stamp=np.array(stamp), **arrays)
+
+
 def _raw_file(folder: Path, part: str) -> Path:
-    return folder / "raw" / f"{folder.name}_{part}.txt"
+    has_own = not (folder / "raw").is_dir() and any(folder.glob("*_A.txt"))
+    place = folder if has_own else folder / "raw"
+    name = folder.resolve().name
+    if not (place / f"{name}_A.txt").is_file():
+        # The folder may have another name than the set.
+        found = sorted(file.name for file in place.glob("*_A.txt"))
+        name = found[0].removesuffix("_A.txt") if found else name
+    return place / f"{name}_{part}.txt"
 
 
 def _stamp(folder: Path) -> str:
@@ -119,11 +136,11 @@ def _parse(folder: Path) -> dict[str, Array]:
         counted from 0 in every graph), labels and attributes [N, columns, if any],
         edge_attr [E, columns, if any].
     """
-    (label,) = _read_columns(_raw_file(folder, "graph_labels"), 1)
     path = _raw_file(folder, "graph_indicator")
     (graph,) = _read_columns(path, 1)
     if not len(graph):
         raise InputError(f"{path}: is empty, expected the graph of every node")
+    label = _parse_graph_labels(folder, int(graph.max()))
     if (graph[1:] < graph[:-1]).any():
         raise InputError(
             f"{path}: goes back to an earlier graph, expected the nodes of every graph "
@@ -138,7 +155,7 @@ def _parse(folder: Path) -> dict[str, Array]:
     node_offsets = _offsets(np.bincount(graph, minlength=len(label)))
     edges, edge_offsets, edge_attr = _parse_edges(folder, graph, node_offsets)
     return {
-        "y": np.unique(label, return_inverse=True)[1].astype(np.int64),
+        "y": label,
         "node_offsets": node_offsets,
         "edge_offsets": edge_offsets,
         "edges": edges,
@@ -146,6 +163,20 @@ def _parse(folder: Path) -> dict[str, Array]:
         "attributes": _parse_attributes(folder, "node", len(graph)),
         "edge_attr": edge_attr,
     }
+
+
+def _parse_graph_labels(folder: Path, highest: int) -> Array:
+    """Read the label of every graph, counted from 0; -1 if there is no file [B]."""
+    path = _raw_file(folder, "graph_labels")
+    if not path.is_file():
+        if highest > MOST_GRAPHS:
+            raise InputError(
+                f"{_raw_file(folder, 'graph_indicator')}: names graph {highest}, "
+                f"expected at most {MOST_GRAPHS} without labels of graphs"
+            )
+        return np.full(max(highest, 0), -1, dtype=np.int64)
+    (label,) = _read_columns(path, 1)
+    return np.unique(label, return_inverse=True)[1].astype(np.int64)
 
 
 def _parse_edges(
@@ -216,6 +247,11 @@ def _parse_labels(folder: Path, what: str, count: int) -> Array:
     if not count:
         return labels[:, :0]
     labels -= labels.min(axis=0)
+    if labels.max() >= MOST_LABELS:
+        raise InputError(
+            f"{path}: labels differ by {labels.max()}, expected less than "
+            f"{MOST_LABELS}: each becomes a column"
+        )
     return labels.astype(np.min_scalar_type(int(labels.max())))
 
 

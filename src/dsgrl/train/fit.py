@@ -56,6 +56,7 @@ class Begun:
         given: the parameters as they were given.
         config: the parameters with every "auto" replaced.
         seed: of the random numbers.
+        understood: summary of the files that were read, if it was from files.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Begun:
     given: FitConfig
     config: FitConfig
     seed: int
+    understood: dict[str, Any] | None = None
 
     def identify(self, data: Any) -> Identity:
         """Describe the run, so that its checkpoints resume no other.
@@ -91,6 +93,7 @@ class Begun:
             history=training.history,
             epoch=epoch,
             edge_hash=None if method.inductive else edge_hash(graph),
+            understood=self.understood,
         )
         return fitted, graph
 
@@ -151,6 +154,7 @@ def begin(
             given=given,
             config=resolved.replace(device=str(device)),
             seed=seed,
+            understood=_understood(data),
         )
 
 
@@ -211,6 +215,12 @@ def fit(
     return fit_graph(
         name, data, config, labels=labels, report=report, checkpoints=checkpoints
     )[0]
+
+
+def _understood(data: Any) -> dict[str, Any] | None:
+    """Return the summary of the files that data was read from, if it was."""
+    found = getattr(data, "understood", None)
+    return None if found is None else found.to_json()
 
 
 def _describe(

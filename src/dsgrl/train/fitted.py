@@ -36,6 +36,7 @@ class Fitted:
         history: one row per epoch.
         epoch: the epoch that was kept.
         edge_hash: of the training graph, for a method that embeds no other.
+        understood: summary of the files that were read, see `dsgrl.io.summary`.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Fitted:
     history: History
     epoch: int
     edge_hash: str | None = None
+    understood: dict[str, Any] | None = None
 
     @property
     def device(self) -> torch.device:
@@ -110,6 +112,7 @@ class Fitted:
             "epoch": self.epoch,
             "edge_hash": self.edge_hash,
             "input": self.preparation.to_json(),
+            "data": self.understood,
         }
         save_model(path, SavedModel(config, state, self.history))
 
@@ -155,6 +158,7 @@ class Fitted:
             history=saved.history,
             epoch=epoch,
             edge_hash=found["edge_hash"],
+            understood=found.get("data"),
         )
 
 

@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from dsgrl.io.atomic import atomic_write
+from dsgrl.io.summary import Understood
 from dsgrl.train.state_file import save_tensors
 from dsgrl.typing import InputError
 
@@ -126,6 +127,15 @@ def _plain(value: Any) -> Any:
     return value.item()
 
 
+def _describe_data(saved: dict[str, Any] | None) -> list[str]:
+    """List what was read, assumed and changed."""
+    if saved is None:
+        return []
+    found = Understood(**saved)
+    notes = [*found.lines(), *found.assumed, *found.changed]
+    return ["## Data", "", *(f"* {note}" for note in notes), "", "## Use", ""]
+
+
 def _describe(config: dict[str, Any]) -> str:
     """Write the model card: what this is and how to use it."""
     given = config["input"]
@@ -146,10 +156,12 @@ def _describe(config: dict[str, Any]) -> str:
         f"{columns} feature columns, without labels; the model of epoch "
         f"{config['epoch']} was kept (seed {config['seed']}).",
         "",
+        *_describe_data(config.get("data")),
         "```python",
-        "from dsgrl import load_model",
+        "from dsgrl import load_model, read_graph",
         'model = load_model("path/to/this/folder")',
-        "z = model.transform(data)  # the same columns, seen or unseen",
+        'data = read_graph("edges.csv", "nodes.csv", like=model)  # the same columns',
+        "z = model.transform(data)  # seen or unseen",
         "```",
         "",
         'The value after "auto" is the one that was chosen.',

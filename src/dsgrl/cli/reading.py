@@ -1,0 +1,83 @@
+"""Reads the graph that a command was given, and shows what was understood."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dsgrl.typing import InputError
+
+logger = logging.getLogger(__name__)
+
+
+def read_input(
+    graph: Sequence[str],
+    nodes: Sequence[Path] | None,
+    roles: dict[str, str | None],
+    *,
+    features: str | None = None,
+    ignore: str | None = None,
+    kinds: Sequence[str] | None = None,
+    **options: Any,
+) -> Any:
+    """Read a graph.
+
+    Args:
+        graph: names of files, of a folder or of a dataset.
+        nodes: files of nodes.
+        roles: names of columns by role, None where nothing was chosen.
+        features: names of columns, separated by commas.
+        ignore: names of columns, separated by commas.
+        kinds: `column=kind`.
+        options: further options of `read_graph`.
+    """
+    from dsgrl.datasets import files
+
+    chosen = {role: name for role, name in roles.items() if name is not None}
+    with _muted(files.logger):
+        return files.read_graph(
+            graph[0] if len(graph) == 1 else list(graph),
+            list(nodes) if nodes else None,
+            columns=chosen,
+            features=_split(features),
+            ignore=_split(ignore) or (),
+            kinds=_read_kinds(kinds or ()),
+            **options,
+        )
+
+
+@contextmanager
+def _muted(other: logging.Logger) -> Iterator[None]:
+    """Leave its messages to `show_understood`, which puts the summary first."""
+    level = other.level
+    other.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        other.setLevel(level)
+
+
+def show_understood(data: Any) -> None:
+    """Show on stderr what was read, assumed and changed."""
+    understood = data.understood
+    for line in (*understood.lines(), *understood.assumed, *understood.changed):
+        logger.info("%s", line)
+
+
+def _split(names: str | None) -> list[str] | None:
+    """Return names that are separated by commas."""
+    if names is None:
+        return None
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _read_kinds(kinds: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in kinds:
+        # A name may hold the sign as well.
+        column, sign, kind = text.rpartition("=")
+        if not sign or not column:
+            raise InputError(f"--kind {text}: expected COLUMN=KIND, e.g. zip=category")
+        found[column] = kind
+    return found

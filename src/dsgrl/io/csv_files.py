@@ -1,0 +1,163 @@
+"""Files of comma, tab or semicolon separated values, read in bounded memory.
+
+The header is read first: which columns hold ids decides how they are read ('007' is an
+id, not the number 7), and columns nobody asked for are not kept.
+"""
+
+import codecs
+import csv
+import io
+import mmap
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from dsgrl.typing import InputError
+
+SEPARATORS = (",", "\t", ";", "|")
+NAMED = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "'|'"}
+# With pyarrow's own block of 1 MB a wide row does not fit, and 10^7 edges take longer.
+BLOCK_BYTES = 1 << 24
+# A header is looked for in so many bytes: first in few, then in more.
+HEAD_BYTES = (1 << 16, 1 << 26)
+WHOLE_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
+BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """A file whose header was read.
+
+    Attributes:
+        path: the file.
+        separator: what stands between two columns.
+        columns: their names.
+        has_header: whether the names are in the file.
+        has_quotes: whether a value may hold a line end.
+    """
+
+    path: Path
+    separator: str
+    columns: list[str]
+    has_header: bool
+    has_quotes: bool
+
+    def read(self, columns: Sequence[str], text: Collection[str]) -> pa.Table:
+        """Read some columns; those in `text` as they are written."""
+        types = {name: pa.string() for name in columns if name in text}
+        try:
+            table = self._parse(columns, types)
+        except pa.ArrowInvalid as error:
+            if "conversion error" not in str(error):
+                raise
+            # The first block looked like numbers, a later one does not.
+            table = self._parse(columns, dict.fromkeys(columns, pa.string()))
+        return table
+
+    def _parse(self, columns: Sequence[str], types: dict[str, pa.DataType]) -> pa.Table:
+        return pyarrow.csv.read_csv(
+            self.path,
+            read_options=pyarrow.csv.ReadOptions(
+                block_size=BLOCK_BYTES,
+                column_names=None if self.has_header else self.columns,
+            ),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=self.separator, newlines_in_values=self.has_quotes
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(columns),
+                # Where semicolons separate, a comma is a decimal point.
+                decimal_point="," if self.separator == ";" else ".",
+            ),
+        )
+
+
+def open_csv(path: Path, *, needs_header: bool = True) -> CsvFile:
+    """Read the header of a file.
+
+    Args:
+        path: a csv or tsv file.
+        needs_header: whether a first row of numbers is a header, as any other.
+
+    Raises:
+        InputError: if there is no header that can be read.
+    """
+    head, size = _read_head(path)
+    for mark, encoding in BYTE_ORDER_MARKS.items():
+        if head.startswith(mark):
+            raise InputError(f"{path}: is {encoding}, expected UTF-8: save it as UTF-8")
+    try:
+        # The end of the bytes may cut a character in two.
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.reason}): is it UTF-8?"
+        ) from error
+    line = text.lstrip("\r\n").partition("\n")[0]
+    usual = "\t" if path.suffix.lower() == ".tsv" else ","
+    separator = _find_separator(line, usual)
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        columns = next((row for row in rows if row), [])
+    except csv.Error as error:
+        raise InputError(f"{path}: the header cannot be read ({error})") from error
+    has_header = needs_header or not _are_numbers(columns)
+    if not has_header:
+        columns = [f"column {i + 1}" for i in range(len(columns))]
+    has_quotes = b'"' in head if len(head) == size else _has_quotes(path)
+    return CsvFile(path, separator, columns, has_header, has_quotes)
+
+
+def narrow_ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Make ids that are all plain whole numbers integers."""
+    if len(column) and pc.all(pc.match_substring_regex(column, WHOLE_NUMBER)).as_py():
+        return column.cast(pa.int64())
+    return column
+
+
+def _read_head(path: Path) -> tuple[bytes, int]:
+    """Return the first bytes of a file, a whole line at least, and its size."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        for count in HEAD_BYTES:
+            head = file.read(count)
+            file.seek(0)
+            if len(head) == size or b"\n" in head or b"\r" in head:
+                break
+        else:
+            raise InputError(
+                f"{path}: no line end in the first {HEAD_BYTES[-1] >> 20} MB, expected "
+                f"a table of lines"
+            )
+    if not head.removeprefix(codecs.BOM_UTF8).strip():
+        raise InputError(f"{path}: is empty, expected a header and rows")
+    return head, size
+
+
+def _find_separator(line: str, usual: str) -> str:
+    """Return what separates the columns of a header: the usual, if it is there."""
+    if usual in line:
+        return usual
+    counts = {other: line.count(other) for other in SEPARATORS}
+    best = max(counts, key=lambda other: counts[other])
+    return best if counts[best] else usual
+
+
+def _are_numbers(columns: Sequence[str]) -> bool:
+    return len(columns) > 1 and all(
+        c.strip().removeprefix("-").isascii() and c.strip().removeprefix("-").isdigit()
+        for c in columns
+    )
+
+
+def _has_quotes(path: Path) -> bool:
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        return content.find(b'"') >= 0

@@ -1,0 +1,134 @@
+"""What was understood of a graph that was read: shown before training, and kept."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from dsgrl.io.choices import shorten
+from dsgrl.typing import IntArray, Level
+
+# Beyond so many edges components are not counted: it takes seconds and memory.
+COUNT_UP_TO = 30_000_000
+
+PLURAL = {"number": "numbers", "boolean": "true or false", "date": "dates"}
+PLURAL |= {"category": "categories", "text": "text", "list": "lists"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Understood:
+    """Counts, columns and notes of a graph.
+
+    Attributes:
+        sources: files, or what else was read.
+        level: one graph, many, or one of several types.
+        num_nodes: of all graphs and types.
+        num_edges: of all relations; an edge that goes both ways counts once.
+        num_graphs: number of graphs.
+        directed: whether edges keep their direction.
+        weighted: whether edges have weights.
+        types: number of nodes by type.
+        relations: number of edges by relation.
+        isolated: nodes without an edge.
+        components: connected parts; None if they were not counted.
+        features: by type of nodes and kind, the columns and how many features each is.
+        unnamed: features that are no columns of a table.
+        labelled: number of nodes or graphs with a label.
+        roles: columns of ids, labels and so on, by role.
+        assumed: choices that were made for the user.
+        changed: what was left out, filled or added.
+    """
+
+    sources: list[str]
+    level: Level
+    num_nodes: int
+    num_edges: int
+    num_graphs: int = 1
+    directed: bool = False
+    weighted: bool = False
+    types: dict[str, int] = field(default_factory=dict)
+    relations: dict[str, int] = field(default_factory=dict)
+    isolated: int = 0
+    components: int | None = None
+    features: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    unnamed: int = 0
+    labelled: int = 0
+    roles: dict[str, str] = field(default_factory=dict)
+    assumed: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"Understood({self.num_nodes} nodes, {self.num_edges} edges)"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Describe the graph in a few lines, without the notes."""
+        lines = [f"read {shorten(self.sources, 4)}: {self._counts()}"]
+        if self.types:
+            lines.append(f"types of nodes: {_count(self.types)}")
+        if self.relations:
+            lines.append(f"relations: {_count(self.relations)}")
+        for kind, columns in self.features.items():
+            where = f" of type '{kind}'" if kind else ""
+            lines.append(f"features{where}: {_describe_columns(columns)}")
+        if self.unnamed:
+            lines.append(f"features: {self.unnamed:,} columns")
+        if self.labelled:
+            what = "graphs" if self.level == "graph" else "nodes"
+            lines.append(
+                f"labels: {self.labelled:,} {what}; they are not used to learn"
+            )
+        return lines
+
+    def _counts(self) -> str:
+        graphs = f"{self.num_graphs:,} graphs, " if self.level == "graph" else ""
+        how = "directed edges" if self.directed else "edges"
+        weights = " with weights" if self.weighted else ""
+        parts = [f"{graphs}{self.num_nodes:,} nodes, {self.num_edges:,} {how}{weights}"]
+        if self.isolated:
+            parts.append(f"{self.isolated:,} nodes have no edge")
+        if self.components is not None and self.components > 1:
+            parts.append(f"{self.components:,} connected parts")
+        return "; ".join(parts)
+
+
+def _count(numbers: dict[str, int]) -> str:
+    return shorten([f"{name} ({count:,})" for name, count in numbers.items()])
+
+
+def _describe_columns(by_kind: dict[str, dict[str, int]]) -> str:
+    parts = []
+    for kind, columns in by_kind.items():
+        named = [
+            name if count == 1 else f"{name} ({count:,})"
+            for name, count in columns.items()
+        ]
+        parts.append(f"{PLURAL.get(kind, kind)}: {shorten(named)}")
+    total = sum(count for columns in by_kind.values() for count in columns.values())
+    return f"{total:,} columns made of {'; '.join(parts)}"
+
+
+def count_parts(num_nodes: int, edges: IntArray) -> tuple[int, int | None]:
+    """Return the nodes without an edge to another node, and the connected parts.
+
+    Args:
+        num_nodes: number of nodes N.
+        edges: source and target of every edge [2, E].
+    """
+    source, target = edges
+    has_edge = np.zeros(num_nodes, dtype=bool)
+    differs = source != target
+    has_edge[source[differs]] = True
+    has_edge[target[differs]] = True
+    isolated = int(num_nodes - has_edge.sum())
+    if edges.shape[1] > COUNT_UP_TO or not num_nodes:
+        return isolated, None
+    ones = np.ones(edges.shape[1], dtype=bool)
+    matrix = sp.coo_matrix((ones, (source, target)), shape=(num_nodes, num_nodes))
+    count, _ = connected_components(matrix.tocsr(), directed=False)
+    return isolated, int(count)
