@@ -1,6 +1,7 @@
 """One table of edges: ids of both ends, weights and names of relations."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,8 @@ from dsgrl.typing import FloatArray, InputError
 DIRECTIONS = {"directed", "undirected", "mixed"}
 
 
-class EdgeTable(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeTable:
     """A table of edges.
 
     Attributes:
@@ -43,7 +45,8 @@ class EdgeTable(NamedTuple):
     def select(self, keep: Any) -> "EdgeTable":
         """Return some of the edges, given a truth value per edge [E]."""
         mask = pa.array(keep)
-        return self._replace(
+        return replace(
+            self,
             source=self.source.filter(mask),
             target=self.target.filter(mask),
             weight=None if self.weight is None else self.weight[keep],

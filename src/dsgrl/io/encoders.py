@@ -22,12 +22,14 @@ from dsgrl.io.text import (
     wants_letters,
     weigh_columns,
 )
-from dsgrl.io.values import Doubles, as_days, as_numbers, as_text
+from dsgrl.io.values import Doubles, as_days, as_numbers, as_text, as_truth
 from dsgrl.typing import FloatArray, InputError
 
 # More values than these are counted together, as are values that few rows have.
 MOST_CATEGORIES = 100
 LEAST_ROWS = 2
+# Rows of text by which columns are weighed: more take minutes and change little.
+MOST_ROWS = 50_000
 OTHER, MISSING = "(other)", "(missing)"
 
 
@@ -80,7 +82,7 @@ class NumberColumn:
         """Return the values as they are, NaN where there is none [N]."""
         if self.kind == "date":
             return as_days(column, self.form)
-        return as_numbers(column)
+        return as_truth(column) if self.kind == "boolean" else as_numbers(column)
 
     @property
     def filling(self) -> str:
@@ -178,8 +180,10 @@ class TextColumn:
 
     @classmethod
     def fit(cls, name: str, column: pa.ChunkedArray) -> "TextColumn":
-        """Weigh the columns by how many rows have them."""
+        """Weigh the columns by how many rows have them, at most `MOST_ROWS`."""
         text = as_text(column)
+        if len(text) > MOST_ROWS:
+            text = text.take(np.linspace(0, len(text) - 1, MOST_ROWS, dtype=np.int64))
         letters = LETTERS if wants_letters(text) else 0
         hashed = hash_text(text, WORDS, letters)
         return cls(name, WORDS, letters, weigh_columns(hashed))

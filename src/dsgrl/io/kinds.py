@@ -14,7 +14,6 @@ ignore         nothing to learn from: empty, constant, or nearly every value dif
 import re
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,8 +22,7 @@ from dsgrl.io.values import (
     DAY_FIRST,
     MONTH_FIRST,
     NUMBER,
-    as_days,
-    find_date_format,
+    find_date_forms,
     is_date,
     is_number,
     is_text,
@@ -109,9 +107,11 @@ def _infer_text(name: str, column: pa.ChunkedArray, known: int) -> Inferred:
         if whole:
             return _infer_number(name, column.cast(pa.int64()), known)
         return Inferred("number")
-    form = find_date_format(pa.chunked_array([values]))
-    if form is not None:
-        return Inferred("date", form=form, doubt=_doubt(form, values))
+    forms = find_date_forms(pa.chunked_array([values]))
+    if forms:
+        is_doubtful = {MONTH_FIRST, DAY_FIRST} <= set(forms)
+        doubt = "month/day/year" if is_doubtful else ""
+        return Inferred("date", form=forms[0], doubt=doubt)
     if len(values) == 1 and not column.null_count:
         return Inferred("ignore", CONSTANT)
     has_words = pc.mean(pc.count_substring_regex(column, r"\S+")).as_py() >= WORDS
@@ -122,11 +122,3 @@ def _infer_text(name: str, column: pa.ChunkedArray, known: int) -> Inferred:
     if len(values) >= DISTINCT * known:
         return Inferred("ignore", IDENTIFIER)
     return Inferred("category")
-
-
-def _doubt(form: str, values: pa.Array) -> str:
-    """Say so where day and month could also be the other way round."""
-    if form != MONTH_FIRST:
-        return ""
-    other = as_days(pa.chunked_array([values]), DAY_FIRST)
-    return "" if np.isnan(other).any() else "month/day/year"

@@ -1,7 +1,8 @@
 """One table of nodes: ids, labels, types, graphs, and columns that may be features."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,8 @@ from dsgrl.typing import InputError, IntArray
 Plans = Mapping[str, ColumnPlan]
 
 
-class NodeTable(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeTable:
     """A table of nodes.
 
     Attributes:

@@ -1,5 +1,6 @@
 """Ids in tables of edges as row numbers of tables of nodes."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,7 @@ def _add_unknown(
     if columns.num_columns:
         columns = pa.concat_tables([columns, empty])
     ids = pa.concat_arrays([known, new])
-    return [only._replace(ids=ids, labels=labels, columns=columns)]
+    return [replace(only, ids=ids, labels=labels, columns=columns)]
 
 
 def _note_header(table: EdgeTable, nodes: list[NodeTable], notes: Notes) -> None:

@@ -19,12 +19,11 @@ NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 LARGEST = float(np.finfo(np.float32).max)
 SECONDS_PER_DAY = 86_400.0
 PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-# Dates in text. Month first comes before day first: it is noted if both would do.
+# Dates in text, one value as the other or mixed.
+ISO_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M")
+# Others. Month first comes before day first: it is noted if both would do.
 MONTH_FIRST, DAY_FIRST = "%m/%d/%Y", "%d/%m/%Y"
 DATE_FORMATS = (
-    "%Y-%m-%d",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%d %H:%M",
     "%Y/%m/%d",
     "%d.%m.%Y",
     MONTH_FIRST,
@@ -91,22 +90,29 @@ def as_numbers(column: pa.ChunkedArray) -> Doubles:
         return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
+def as_truth(column: pa.ChunkedArray) -> Doubles:
+    """Return 1 for true and 0 for false, NaN where there is neither [N]."""
+    if not is_text(column.type):
+        return as_numbers(column)
+    words = pc.utf8_lower(column)
+    is_true = pc.fill_null(pc.equal(words, "true"), False)
+    is_false = pc.fill_null(pc.equal(words, "false"), False)
+    numbers = pc.if_else(is_true, "1", pc.if_else(is_false, "0", words))
+    return as_numbers(numbers)
+
+
 def as_days(column: pa.ChunkedArray, form: str | None = None) -> Doubles:
     """Return days since 1970, NaN where there is no date [N].
 
     Args:
         column: dates, times, durations or text.
-        form: how text is written, one of `DATE_FORMATS`.
+        form: how text is written, one of `DATE_FORMATS`; None for 2020-01-31 and
+            2020-01-31 08:00:00.
     """
     kind = column.type
-    if is_text(kind) and form is not None:
-        seconds = pc.strptime(
-            _iso(column) if form.startswith("%Y-") else column,
-            format=form,
-            unit="s",
-            error_is_null=True,
-        )
-        return _doubles(seconds.cast(pa.int64())) / SECONDS_PER_DAY
+    if is_text(kind):
+        seconds = _parse_iso(column) if form is None else _parse(column, form)
+        return _doubles(seconds) / SECONDS_PER_DAY
     if pa.types.is_date32(kind):
         return _doubles(column.cast(pa.int32()))
     if pa.types.is_date64(kind):
@@ -117,22 +123,24 @@ def as_days(column: pa.ChunkedArray, form: str | None = None) -> Doubles:
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         whole = column.cast(pa.int64())
         return _doubles(whole) / (SECONDS_PER_DAY * PER_SECOND[kind.unit])
-    if is_text(kind) or pa.types.is_null(kind):
+    if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     raise InputError(f"holds {kind}, expected dates")
 
 
-def find_date_format(column: pa.ChunkedArray) -> str | None:
-    """Return the form in which all text of a column is a date, if there is one."""
+def find_date_forms(column: pa.ChunkedArray) -> list[str | None]:
+    """Return the forms in which all text of a column is a date; see `as_days`."""
     known = column.drop_null()
+    forms: list[str | None] = []
     # Most columns are no dates, which a few values show.
     for part in (known.slice(0, 100), known):
         if not pc.all(pc.match_substring_regex(part, HAS_YEAR)).as_py():
-            return None
-        forms = [f for f in DATE_FORMATS if not np.isnan(as_days(part, f)).any()]
+            return []
+        tried = (None, *DATE_FORMATS)
+        forms = [form for form in tried if not np.isnan(as_days(part, form)).any()]
         if not forms:
-            return None
-    return forms[0]
+            return []
+    return forms
 
 
 def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -155,16 +163,23 @@ def is_whole(column: pa.ChunkedArray) -> bool:
     )
 
 
-def _iso(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Write a date and time in one way: 2020-01-31T08:00:00.5Z without T, .5 and Z."""
+def _parse_iso(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return seconds since 1970 of 2020-01-31T08:00:00.5Z, or less of it."""
     shorter = pc.utf8_slice_codeunits(column, 0, ISO_LENGTH)
-    return pc.replace_substring_regex(
+    plain = pc.replace_substring_regex(
         shorter, pattern=r"^(\d{4}-\d{2}-\d{2})T", replacement=r"\1 "
     )
+    return pc.coalesce(*(_parse(plain, form) for form in ISO_FORMATS))
+
+
+def _parse(column: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
+    """Return seconds since 1970, null where text has another form."""
+    parsed = pc.strptime(column, format=form, unit="s", error_is_null=True)
+    return parsed.cast(pa.int64())
 
 
 def _doubles(column: pa.ChunkedArray) -> Doubles:
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
-    values: Doubles = column.cast(pa.float64(), safe=False).to_numpy()
-    return values.astype(np.float64, copy=False)
+    # A copy: Arrow's memory is read-only.
+    return np.array(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
