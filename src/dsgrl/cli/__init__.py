@@ -9,7 +9,7 @@ import typer
 
 import dsgrl
 from dsgrl.allocator import retain_heap
-from dsgrl.cli import embedding, exploring, measuring, reading, reporting
+from dsgrl.cli import embedding, exploring, listing, measuring, reading, reporting
 from dsgrl.cli.options import console
 from dsgrl.typing import InputError
 
@@ -72,7 +72,7 @@ COMMANDS = (
         measuring.tune,
         "dsgrl tune photo --method dsgrl-topology --trials 50",
     ),
-    ("list", embedding.list_names, "dsgrl list"),
+    ("list", listing.list_names, "dsgrl list"),
 )
 for _name, _function, _example in COMMANDS:
     app.command(_name, epilog=f"Example: {_example}")(_function)

@@ -44,6 +44,13 @@ def report(
     model: Annotated[
         Path | None, typer.Option(help="Folder of the model that was saved with it.")
     ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write the map as a table (.parquet, .csv): id, cluster, x, y, "
+            "neighbors; opens in embedding-atlas."
+        ),
+    ] = None,
     directed: DirectedOption = False,
     seed: SeedOption = 0,
     data: DataOption = None,
@@ -53,12 +60,16 @@ def report(
     The more is given, the more it shows: with a graph also degrees, links and features,
     with a model also its training and views.
     """
+    from dsgrl.explore.commands import check_table_path
     from dsgrl.report.page import check_page_path
 
     check_page_path(out)
+    if table is not None:
+        check_table_path(table)
     write_report(
         source,
         out,
+        table,
         seed=seed,
         graph=graph,
         nodes=nodes,
@@ -68,14 +79,19 @@ def report(
     )
 
 
-def write_report(source: Path, out: Path, *, seed: int, **options: Any) -> None:
-    """Write the page of files; see `gather_files` for the options."""
+def write_report(
+    source: Path, out: Path, table: Path | None = None, *, seed: int, **options: Any
+) -> None:
+    """Write the page of files, and the map as a table; see `gather_files`."""
+    from dsgrl.report.atlas import write_map
     from dsgrl.report.folder import gather_files
     from dsgrl.report.page import write_page
 
     contents = gather_files(
         source, command=this_command(), random_state=seed, **options
     )
+    if table is not None:
+        write_map(table, contents)
     _announce(out, write_page(out, contents), contents.summary)
 
 

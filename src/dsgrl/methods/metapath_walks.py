@@ -37,8 +37,10 @@ class MetaPathConfig(WalkConfig):
 
     def fill_auto(self, spec: Spec) -> dict[str, Any]:
         """Choose the meta-paths by the schema of the graph."""
-        assert spec.schema is not None
-        return {**super().fill_auto(spec), "metapaths": there_and_back(spec.schema)}
+        standard = super().fill_auto(spec)
+        if spec.schema is None:
+            return standard
+        return {**standard, "metapaths": there_and_back(spec.schema)}
 
 
 def read_metapaths(config: Any, spec: Spec) -> list[MetaPath]:

@@ -253,7 +253,9 @@ def _table(
 
     body = "".join(row(cells, "td") for cells in rows)
     top = row((escape(cell) for cell in head), "th")
+    # A narrow screen scrolls the table, also by keyboard.
     return (
-        f'<div class="scroll"><table><thead>{top}</thead>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Table">'
+        f"<table><thead>{top}</thead>"
         f"<tbody>{body}</tbody></table></div>"
     )

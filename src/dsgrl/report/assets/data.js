@@ -44,6 +44,8 @@ const K = near.length / N;
 const columns = data.columns;
 const basic = columns.slice(0, data.basic), features = columns.slice(data.basic);
 const label = columns.find((column) => column.name === "label" && column.names);
+/** @param {number} i */
+const nameOf = (i) => ids[i] || "(empty id)";
 const texts = ids.map((id) => id.toLowerCase());
 /** @param {number} number */
 const short = (number) => Number.isInteger(number) ? String(number).replace(/\B(?=(\d{3})+$)/g, ",") : String(+number.toPrecision(4));

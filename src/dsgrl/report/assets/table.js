@@ -7,9 +7,9 @@ function hover(i, place = { x: 0, y: 0 }) {
   const tip = at("tip"), box = stage.getBoundingClientRect();
   tip.hidden = i < 0;
   if (i >= 0) {
-    tip.replaceChildren(make("b", ids[i]));
+    tip.replaceChildren(make("b", nameOf(i)));
     for (const column of new Set([label, colour])) if (column) tip.append(make("div", `${column.name}: ${inWords(column, i)}`));
-    const others = [...near.subarray(i * K, i * K + TIP_NEAR)].filter((j) => j >= 0).map((j) => ids[j]);
+    const others = [...near.subarray(i * K, i * K + TIP_NEAR)].filter((j) => j >= 0).map(nameOf);
     if (others.length) tip.append(make("div", `nearest: ${others.join(", ")}`));
     const isLow = place.y + 16 + tip.offsetHeight > box.height;
     tip.style.left = `${Math.max(4, Math.min(place.x + 14, box.width - tip.offsetWidth - 6))}px`;
@@ -31,9 +31,9 @@ function select(i) {
     for (let k = i * K; k < i * K + K; k++) {
       if (near[k] < 0) continue;
       const item = others.appendChild(make("li"));
-      item.append(makeButton(ids[near[k]], () => select(near[k])), make("span", ` ${(alike[k] / 255).toFixed(2)}`, { class: "number" }));
+      item.append(makeButton(nameOf(near[k]), () => select(near[k])), make("span", ` ${(alike[k] / 255).toFixed(2)}`, { class: "number" }));
     }
-    at("details").replaceChildren(make("b", ids[i]), list, make("div", "Nearest, with cosine similarity:"), others);
+    at("details").replaceChildren(make("b", nameOf(i)), list, make("div", "Nearest, with cosine similarity:"), others);
     if (px(i) < 0 || py(i) < 0 || px(i) > wide || py(i) > high) [view.x, view.y] = [xy[2 * i], xy[2 * i + 1]];
   }
   redraw();
@@ -53,7 +53,7 @@ function fillTable() {
   });
   for (const i of listed.slice(first, first + PAGE)) {
     const row = body.appendChild(make("tr", "", { class: i === selected ? "chosen" : "" })), td = make("td");
-    td.append(makeButton(ids[i], () => select(i)));
+    td.append(makeButton(nameOf(i), () => select(i)));
     row.append(td, ...basic.map((column) => make("td", inWords(column, i), { class: column.names ? "" : "num" })));
   }
   thead.append(head);
