@@ -62,8 +62,10 @@ class OpenTable(NamedTuple):
                 are whole numbers.
             names: those that hold names, which stay text.
         """
-        wanted = self.columns if columns is None else [c for c in columns if c]
-        text = {c for c in (*ids, *names) if c}
+        wanted = (
+            self.columns if columns is None else [c for c in columns if c is not None]
+        )
+        text = {c for c in (*ids, *names) if c is not None}
         with explained(self.name):
             # A column may be asked for twice.
             table = self.reader(list(dict.fromkeys(wanted)), text)
