@@ -60,7 +60,7 @@ NAMES = [
 
 def try_to_read(*sources: Any, **options: Any) -> None:
     """Read a graph and prepare it for a model; only an `InputError` may be raised."""
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         with warnings.catch_warnings():
             # PyG and NumPy warn of what is then refused.
@@ -72,7 +72,7 @@ def try_to_read(*sources: Any, **options: Any) -> None:
         pass
     finally:
         caller = sys._getframe(1).f_code.co_name
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         SLOWEST[caller] = max(SLOWEST.get(caller, 0.0), seconds)
 
 

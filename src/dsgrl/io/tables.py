@@ -188,8 +188,9 @@ def check_suffix(path: Path) -> None:
 def is_table(value: Any) -> bool:
     """Whether a value is a table of pandas, Polars, Arrow or a library like them."""
     if hasattr(value, "__arrow_c_stream__"):
-        # A column of such a library has the method as well.
-        return hasattr(value, "columns") or hasattr(value, "column_names")
+        # A single column of such a library has the method as well.
+        names = ("columns", "column_names", "schema")
+        return any(hasattr(value, name) for name in names)
     return type(value).__module__.startswith("pandas.") and hasattr(value, "columns")
 
 
