@@ -27,7 +27,7 @@ from dsgrl.cli.options import (
     WeightOption,
     console,
 )
-from dsgrl.cli.reading import read_input, show_understood
+from dsgrl.cli.reading import name_roles, read_input, show_understood
 from dsgrl.cli.reporting import ReportOption, report_embedding, write_report
 from dsgrl.cli.resuming import (
     CheckpointOption,
@@ -200,14 +200,7 @@ def embed(
     loaded = read_input(
         graph,
         nodes,
-        {
-            "source": source,
-            "target": target,
-            "weight": weight,
-            "type": kind_of,
-            "id": node_id,
-            "label": label,
-        },
+        name_roles(source, target, weight, kind_of, node_id, label),
         features=features,
         ignore=ignore,
         kinds=kind,
@@ -294,14 +287,7 @@ def transform(
     loaded = read_input(
         graph,
         nodes,
-        {
-            "source": source,
-            "target": target,
-            "weight": weight,
-            "type": kind_of,
-            "id": node_id,
-            "label": label,
-        },
+        name_roles(source, target, weight, kind_of, node_id, label),
         unknown=unknown,
         directed=directed,
         data_folder=data,

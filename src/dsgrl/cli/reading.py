@@ -11,10 +11,24 @@ from dsgrl.typing import InputError
 logger = logging.getLogger(__name__)
 
 
+def name_roles(
+    source: str | None,
+    target: str | None,
+    weight: str | None,
+    kind: str | None,
+    node_id: str | None,
+    label: str | None,
+) -> dict[str, str]:
+    """Return the chosen columns by role; `kind` is that of types."""
+    given = {"source": source, "target": target, "weight": weight}
+    given |= {"type": kind, "id": node_id, "label": label}
+    return {role: name for role, name in given.items() if name is not None}
+
+
 def read_input(
     graph: Sequence[str],
     nodes: Sequence[Path] | None,
-    roles: dict[str, str | None],
+    roles: dict[str, str],
     *,
     features: str | None = None,
     ignore: str | None = None,
@@ -26,7 +40,7 @@ def read_input(
     Args:
         graph: names of files, of a folder or of a dataset.
         nodes: files of nodes.
-        roles: names of columns by role, None where nothing was chosen.
+        roles: names of columns by role.
         features: names of columns, separated by commas.
         ignore: names of columns, separated by commas.
         kinds: `column=kind`.
@@ -34,12 +48,11 @@ def read_input(
     """
     from dsgrl.datasets import files
 
-    chosen = {role: name for role, name in roles.items() if name is not None}
     with _muted(files.logger):
         return files.read_graph(
             graph[0] if len(graph) == 1 else list(graph),
             list(nodes) if nodes else None,
-            columns=chosen,
+            columns=roles,
             features=_split(features),
             ignore=_split(ignore) or (),
             kinds=_read_kinds(kinds or ()),

@@ -77,10 +77,11 @@ def read_graph(
 
     Returns:
         `Data` with `edge_index`, `ids` and, where given, `x`, `edge_weight`, `y`,
-        `feature_names`, `label_names` and `column_plan`, how columns became features. A
-        `HeteroData` of the same if a table has a column `type` or there are several
-        tables; `FlatGraphs`, a sequence of `Data` with an `id` each, for many graphs.
-        `understood` is a summary of what was read.
+        `feature_names`, `label_names` and `column_plan`, how columns became features;
+        `x` is a sparse tensor where most of it is zero. A `HeteroData` of the same if a
+        table has a column `type` or there are several tables; `FlatGraphs`, a sequence
+        of `Data` with an `id` each, for many graphs. `understood` is a summary of what
+        was read.
 
     Raises:
         InputError: one line on what is wrong with the source.

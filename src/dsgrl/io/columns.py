@@ -6,7 +6,7 @@ JSON in the model folder.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -111,8 +111,18 @@ class ColumnPlan:
         return FeatureTable(_join(blocks, table.num_rows), self.names, self)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the plan as plain values."""
-        return [{"kind": each.kind, **asdict(each)} for each in self.columns]
+        """Return the plan as plain values, without those that are defaults."""
+        return [
+            {
+                "kind": each.kind,
+                **{
+                    entry.name: value
+                    for entry in fields(each)
+                    if (value := getattr(each, entry.name)) != entry.default
+                },
+            }
+            for each in self.columns
+        ]
 
     @classmethod
     def from_json(cls, saved: Sequence[Mapping[str, Any]]) -> "ColumnPlan":

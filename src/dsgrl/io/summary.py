@@ -12,6 +12,7 @@ from dsgrl.typing import IntArray, Level
 
 # Beyond so many edges components are not counted: it takes seconds and memory.
 COUNT_UP_TO = 30_000_000
+EDGES_AT_ONCE = 1 << 22
 
 PLURAL = {"number": "numbers", "boolean": "true or false", "date": "dates"}
 PLURAL |= {"category": "categories", "text": "text", "list": "lists"}
@@ -120,15 +121,14 @@ def count_parts(num_nodes: int, edges: IntArray) -> tuple[int, int | None]:
         num_nodes: number of nodes N.
         edges: source and target of every edge [2, E].
     """
-    source, target = edges
     has_edge = np.zeros(num_nodes, dtype=bool)
-    differs = source != target
-    has_edge[source[differs]] = True
-    has_edge[target[differs]] = True
+    for start in range(0, edges.shape[1], EDGES_AT_ONCE):
+        some = edges[:, start : start + EDGES_AT_ONCE]
+        has_edge[some[:, some[0] != some[1]]] = True
     isolated = int(num_nodes - has_edge.sum())
     if edges.shape[1] > COUNT_UP_TO or not num_nodes:
         return isolated, None
     ones = np.ones(edges.shape[1], dtype=bool)
-    matrix = sp.coo_matrix((ones, (source, target)), shape=(num_nodes, num_nodes))
+    matrix = sp.coo_matrix((ones, tuple(edges)), shape=(num_nodes, num_nodes))
     count, _ = connected_components(matrix.tocsr(), directed=False)
     return isolated, int(count)

@@ -62,8 +62,10 @@ class OpenTable(NamedTuple):
                 are whole numbers.
             names: those that hold names, which stay text.
         """
-        wanted = self.columns if columns is None else [c for c in columns if c]
-        text = {c for c in (*ids, *names) if c}
+        wanted = (
+            self.columns if columns is None else [c for c in columns if c is not None]
+        )
+        text = {c for c in (*ids, *names) if c is not None}
         with explained(self.name):
             # A column may be asked for twice.
             table = self.reader(list(dict.fromkeys(wanted)), text)
@@ -186,8 +188,9 @@ def check_suffix(path: Path) -> None:
 def is_table(value: Any) -> bool:
     """Whether a value is a table of pandas, Polars, Arrow or a library like them."""
     if hasattr(value, "__arrow_c_stream__"):
-        # A column of such a library has the method as well.
-        return hasattr(value, "columns") or hasattr(value, "column_names")
+        # A single column of such a library has the method as well.
+        names = ("columns", "column_names", "schema")
+        return any(hasattr(value, name) for name in names)
     return type(value).__module__.startswith("pandas.") and hasattr(value, "columns")
 
 

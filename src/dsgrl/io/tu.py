@@ -9,10 +9,6 @@ edge once (the attributes of a repeated edge are summed), features = attributes,
 labels one-hot. What was read is kept in `NAME/dsgrl` for the next time.
 """
 
-import json
-import zipfile
-import zlib
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +18,13 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dsgrl.io.arrays import FeatureTable, FlatArrays
-from dsgrl.io.atomic import atomic_write
+from dsgrl.io.tu_kept import keep, read_kept, stamp_of
 from dsgrl.typing import FloatArray, InputError
 
 Array = npt.NDArray[Any]
 
 REQUIRED = ("A", "graph_indicator", "graph_labels")
 OPTIONAL = ("node_labels", "node_attributes", "edge_labels", "edge_attributes")
-ARRAYS = (
-    "y",
-    "node_offsets",
-    "edge_offsets",
-    "edges",
-    "labels",
-    "attributes",
-    "edge_attr",
-)
-# Part of the stamp; a new layout of the arrays needs a new number.
-LAYOUT = 2
 # With pyarrow's own block of 1 MB, COLLAB's edges take 1.6 times as long.
 BLOCK_BYTES = 1 << 24
 # A wrong number must not claim all memory.
@@ -68,12 +53,12 @@ def read_tu(folder: Path, *, keeps: bool = True) -> FlatArrays:
         InputError: one line on which file is wrong, and how.
     """
     kept = folder / "dsgrl" / "graphs.npz"
-    stamp = _stamp(folder)
-    arrays = _read_kept(kept, stamp)
+    stamp = stamp_of([_raw_file(folder, part) for part in REQUIRED + OPTIONAL])
+    arrays = read_kept(kept, stamp)
     if arrays is None:
         arrays = _parse(folder)
         if keeps:
-            _keep(kept, stamp, arrays)
+            keep(kept, stamp, arrays)
     x = _features(arrays["attributes"], arrays["labels"])
     edge_attr = arrays["edge_attr"].astype(np.float32, copy=False)
     return FlatArrays(
@@ -84,12 +69,6 @@ def read_tu(folder: Path, *, keeps: bool = True) -> FlatArrays:
         features=FeatureTable(x) if x.shape[1] else None,
         edge_attr=edge_attr if edge_attr.shape[1] else None,
     )
-
-
-def _keep(path: Path, stamp: str, arrays: dict[str, Array]) -> None:
-    # Without write access there is no cache: the next read takes as long.
-    with suppress(InputError), atomic_write(path) as part, part.open("wb") as file:
-        np.savez(file, allow_pickle=False, stamp=np.array(stamp), **arrays)
 
 
 def _raw_file(folder: Path, part: str) -> Path:
@@ -103,38 +82,13 @@ def _raw_file(folder: Path, part: str) -> Path:
     return place / f"{name}_{part}.txt"
 
 
-def _stamp(folder: Path) -> str:
-    """Describe the files, so that changed files are detected."""
-    files = [_raw_file(folder, part) for part in REQUIRED + OPTIONAL]
-    found = [(file.name, file.stat()) for file in files if file.is_file()]
-    return json.dumps(
-        [LAYOUT, *((name, stat.st_size, stat.st_mtime_ns) for name, stat in found)]
-    )
-
-
-def _read_kept(path: Path, stamp: str) -> dict[str, Array] | None:
-    """Return the cache of these files; None if there is none or it is broken."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if archive.testzip() is not None:
-                return None
-        with np.load(path, allow_pickle=False) as file:
-            if str(file["stamp"]) != stamp:
-                return None
-            return {key: file[key] for key in ARRAYS}
-    except (OSError, EOFError, ValueError, LookupError, RuntimeError):
-        return None
-    except (zipfile.BadZipFile, zlib.error):
-        return None
-
-
 def _parse(folder: Path) -> dict[str, Array]:
     """Read the text files.
 
     Returns:
-        `ARRAYS`: y [B], node_offsets and edge_offsets [B + 1], edges [2, E] (nodes
-        counted from 0 in every graph), labels and attributes [N, columns, if any],
-        edge_attr [E, columns, if any].
+        `tu_kept.ARRAYS`: y [B], node_offsets and edge_offsets [B + 1], edges [2, E]
+        (nodes counted from 0 in every graph), labels and attributes [N, columns, if
+        any], edge_attr [E, columns, if any].
     """
     path = _raw_file(folder, "graph_indicator")
     (graph,) = _read_columns(path, 1)
@@ -246,7 +200,8 @@ def _parse_labels(folder: Path, what: str, count: int) -> Array:
     labels = np.stack(_read_columns(path, rows=count, what=what), axis=1)
     if not count:
         return labels[:, :0]
-    labels -= labels.min(axis=0)
+    # As 64 bits: a difference may be too large for 32.
+    labels = labels.astype(np.int64) - labels.min(axis=0)
     if labels.max() >= MOST_LABELS:
         raise InputError(
             f"{path}: labels differ by {labels.max()}, expected less than "
