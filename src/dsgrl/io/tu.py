@@ -207,7 +207,8 @@ def _parse_labels(folder: Path, what: str, count: int) -> Array:
             f"{path}: labels differ by {labels.max()}, expected less than "
             f"{MOST_LABELS}: each becomes a column"
         )
-    return labels.astype(np.min_scalar_type(int(labels.max())))
+    narrow: npt.NDArray[Any] = labels.astype(np.min_scalar_type(int(labels.max())))
+    return narrow
 
 
 def _parse_attributes(folder: Path, what: str, count: int) -> Array:
