@@ -2,6 +2,8 @@
 
 import json
 import re
+import statistics
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -49,41 +51,50 @@ def scale_table() -> str:
     return "\n".join([head, "|---|---|---|---|---|", *rows])
 
 
-# Columns of the table of defaults: a method and its title.
-SYSTEMS = {
-    "raw": "raw features",
-    "hops": "hops",
-    "dsgrl": "default",
-    "topology-none": "learned only",
-    "dsgrl-feature": "learned features",
-    "dsgrl-topology": "learned topology",
-    "cca-ssg": "CCA-SSG (tuned)",
+# Columns of the table of anchors: whether features are used, and a method.
+ANCHORS = {
+    (True, "raw"): "raw",
+    (True, "hops"): "hops",
+    (True, "cca-ssg"): "CCA-SSG",
+    (True, "dsgrl"): "**default**",
+    (False, "node2vec"): "node2vec",
+    (False, "spectral"): "spectral",
+    (False, "fastrp"): "FastRP",
+    (False, "cleora"): "Cleora",
+    (False, "dsgrl"): "**default, edges only**",
 }
 
 
-def default_table() -> str:
-    """Return the default against the untrained model, per dataset, as Markdown."""
-    lines = (ROOT / "results/nodes.jsonl").read_text().splitlines()
-    scores: dict[str, dict[str, str]] = {}
+def anchors_table() -> str:
+    """Return scores of all anchors as Markdown, with features first."""
+    lines = (ROOT / "results/anchors.jsonl").read_text().splitlines()
+    found: dict[str, dict[tuple[bool, str], dict[str, float]]] = {}
     for row in map(json.loads, lines):
-        recipe = "tuned" if row["method"] == "cca-ssg" else "default"
-        if row["recipe"] == recipe and row["seed"] == 0:
-            cell = f"{row['mean']:.1f}"
-            scores.setdefault(row["dataset"], {})[row["method"]] = cell
-    rows = [
-        f"| {name} | {' | '.join(found.get(system, '') for system in SYSTEMS)} |"
-        for name, found in scores.items()
-        if "dsgrl" in found
-    ]
-    head = f"| dataset | {' | '.join(SYSTEMS.values())} |"
-    return "\n".join([head, "|---" * (len(SYSTEMS) + 1) + "|", *rows])
+        if row["seed"] == 0:
+            cell = (row["features"], row["method"])
+            found.setdefault(row["dataset"], {})[cell] = row
+    found = {
+        name: cells for name, cells in found.items() if ANCHORS.keys() <= cells.keys()
+    }
+    scores = {
+        name: [cells[key]["mean"] for key in ANCHORS] for name, cells in found.items()
+    }
+    rows = [_row(name, values, 1) for name, values in scores.items()]
+    means = map(statistics.fmean, zip(*scores.values(), strict=True))
+    rows.append(_row(f"mean of {len(scores)}", means, 2))
+    head = f"| dataset | {' | '.join(ANCHORS.values())} |"
+    return "\n".join([head, "|---" * (len(ANCHORS) + 1) + "|", *rows])
+
+
+def _row(name: str, values: Iterable[float], digits: int) -> str:
+    return f"| {name} | {' | '.join(f'{value:.{digits}f}' for value in values)} |"
 
 
 def fill(text: str) -> str:
     """Put the tables between their marks."""
     tables = {
         "demo": demo_table(),
-        "default": default_table(),
+        "anchors": anchors_table(),
         "speed": speed_table(),
         "scale": scale_table(),
     }

@@ -222,3 +222,29 @@ def test_results__tuned_recipes_reach_what_was_asked() -> None:
             for seeds in found[key].values()
         )
         assert reached >= least, (key, reached)
+
+
+def anchors() -> dict[tuple[bool, str], dict[str, float]]:
+    found: dict[tuple[bool, str], dict[str, float]] = {}
+    for line in read_lines([ROOT / "results" / "anchors.jsonl"]):
+        scores = found.setdefault((line["features"], line["method"]), {})
+        scores[line["dataset"]] = line["mean"]
+    return found
+
+
+def test_anchors__the_default_is_ahead_of_cca_ssg_and_never_behind_the_floor() -> None:
+    found = anchors()
+    ours, theirs = found[True, "dsgrl"], found[True, "cca-ssg"]
+    assert len(ours) == 14
+    floor = {name: max(found[True, k][name] for k in ("raw", "hops")) for name in ours}
+    assert min(ours[name] - floor[name] for name in ours) >= -0.5
+    assert sum(ours[name] > theirs[name] for name in ours) >= 11
+
+
+def test_anchors__edges_only_is_ahead_of_node2vec() -> None:
+    found = anchors()
+    ours, walks, theirs = (found[False, k] for k in ("dsgrl", "walks", "node2vec"))
+    assert len(ours) == 14
+    behind = {n: ours[n] - max(walks[n], theirs[n]) for n in ours}
+    assert min(behind.values()) >= -0.5, behind
+    assert statistics.mean(ours[n] - theirs[n] for n in ours) >= 1.0
