@@ -79,21 +79,35 @@ def test_subgraph__the_share_of_every_graph_is_kept_and_connected() -> None:
     assert torch.equal(reached, graph[:, None] == graph)
 
 
-def test_subgraph__grows_by_any_neighbour_with_the_same_chance() -> None:
-    """A star with a tail, from its centre: three leaves and the tail are next."""
+def chances_to_grow(
+    neighbors: dict[int, set[int]], picked: frozenset[int], count: int
+) -> dict[frozenset[int], float]:
+    """Return the chance of every set of nodes that may grow from those picked."""
+    if len(picked) == count:
+        return {picked: 1.0}
+    nodes = {*neighbors} if not picked else {j for i in picked for j in neighbors[i]}
+    found: dict[frozenset[int], float] = {}
+    for node in nodes - picked:
+        grown = chances_to_grow(neighbors, picked | {node}, count)
+        for key, chance in grown.items():
+            found[key] = found.get(key, 0) + chance / len(nodes - picked)
+    return found
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_subgraph__grows_by_any_neighbour_with_the_same_chance(count: int) -> None:
+    """A star with a tail, against all ways of growing in it."""
     edges = to_undirected(torch.tensor([[0, 0, 0, 0, 4], [1, 2, 3, 4, 5]]))
     graph = as_graph([Data(x=torch.ones(6, 1), edge_index=edges)] * 6000)
-    assert graph.ptr is not None
-    two = torch.full((6000,), 2)
-    picked = grow_subgraphs(graph, two, two > 0).view(6000, 6)
-    assert picked.sum(dim=1).eq(2).all()
-    pair = Counter(tuple(row.nonzero().flatten().tolist()) for row in picked)
-    # From a leaf the centre is next; from the centre, one of four; and the tail's end.
-    chance = {(0, i): 1 / 6 + 1 / 24 for i in (1, 2, 3)}
-    chance |= {(0, 4): 1 / 24 + 1 / 12, (4, 5): 1 / 12 + 1 / 6}
-    assert {*pair} == {*chance}
+    counts = torch.full((6000,), count)
+    picked = grow_subgraphs(graph, counts, counts > 0).view(6000, 6)
+    found = Counter(frozenset(row.nonzero().flatten().tolist()) for row in picked)
+    neighbors = {i: {*edges[1, edges[0] == i].tolist()} for i in range(6)}
+    chance = chances_to_grow(neighbors, frozenset(), count)
+    assert sum(chance.values()) == pytest.approx(1)
+    assert {*found} == {*chance}
     for key, share in chance.items():
-        assert pair[key] / 6000 == pytest.approx(share, abs=0.025)
+        assert found[key] / 6000 == pytest.approx(share, abs=0.02)
 
 
 def test_subgraph__stays_in_its_part_of_a_graph_and_heeds_weights_of_zero() -> None:

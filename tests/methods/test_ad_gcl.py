@@ -143,6 +143,10 @@ def test_statistics__each_player_moves_its_own() -> None:
     assert not method.augmenter.training
 
 
+def test_check__layers_do_not_share_the_columns() -> None:
+    configure("ad-gcl", {"out_channels": 3, "num_layers": 5}).check()
+
+
 def test_weights__of_the_graph_are_kept_in_the_view() -> None:
     data: list[Any] = make_graphs()
     for graph in data:

@@ -119,7 +119,7 @@ def bench(
     settings: SetOption = None,
     protocol: Annotated[
         str | None,
-        typer.Option(help="Another protocol than the suite's, e.g. 10/10/80."),
+        typer.Option(help="Another protocol than the suite's: 10/10/80, 10-fold-svm."),
     ] = None,
     seeds: Annotated[
         list[str] | None,

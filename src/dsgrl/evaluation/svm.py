@@ -3,7 +3,7 @@
 GraphCL, InfoGraph and GraphMAE report a `sklearn.svm.SVC` with its default kernel on
 embeddings as they are. Its cost C is chosen by cross-validation inside the training
 folds. Here the distances of all pairs are computed once per split and shared by all
-costs and inner folds, which is three times as fast and gives the same machines.
+costs and inner folds, which is faster and gives the same machines.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,7 @@
 r"""AD-GCL: views that an adversary makes hard, https://arxiv.org/abs/2106.05819.
 
 An augmenter drops edges to make the contrast of a graph and its view as hard as it can
-with few of them; the encoder makes it easy (Eqs. 7 and 8):
+with few of them; the encoder makes it easy (Eq. 8):
 
 .. math:: \min_T \max_f \; I(f(G); f(T(G))) + \lambda \, \overline{\omega}, \quad
           w_e = \sigma(\mathrm{logit}(u) + \mathrm{MLP}([h_i | h_j])), \;
@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from dsgrl.augment.edge_dropper import EdgeDropper, mean_per_graph
 from dsgrl.encode import SummedEncoder
 from dsgrl.graph import Graph, Spec
-from dsgrl.methods.config import EPOCHS_RULE
+from dsgrl.methods.config import EPOCHS_RULE, FitConfig
 from dsgrl.methods.graph_contrast import GraphContrast, GraphContrastConfig
 from dsgrl.parameters import ABOVE_ZERO, COUNT, WEIGHT, none_or, parameter
 from dsgrl.typing import LossTerms
@@ -89,6 +89,10 @@ class ADGCLMethod(GraphContrast):
             default=1e-3,
             search=(1e-4, 1e-2, "log"),
         )
+
+        def check(self, prefix: str = "") -> None:
+            """Refuse values that cannot work; layers do not share the columns."""
+            FitConfig.check(self, prefix)
 
     summary: ClassVar[str] = "edges dropped by an adversary, contrasted"
 

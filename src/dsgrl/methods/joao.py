@@ -1,7 +1,8 @@
 r"""JOAO: GraphCL that learns which views are hard, https://arxiv.org/abs/2106.07594.
 
 With the probabilities p of the K pairs of augmentations and the loss L_k of each pair,
-the encoder minimises L and p maximises it near the uniform distribution (Eqs. 6 and 7):
+the encoder minimises L and p maximises it near the uniform distribution, in turns (the
+paper's Algorithm 1):
 
 .. math:: p \leftarrow P_\Delta \big[ p + L - \gamma (p - 1/K) \big]
 
