@@ -84,11 +84,13 @@ def remove_leftovers(folder: Path, names: str) -> None:
         if match is None or _is_other_process(int(match["by"])):
             continue
         target = path.with_name(match["of"])
-        if match["kind"] == "old" and not target.exists():
-            # Killed between the two renames of `_move`.
-            path.rename(target)
-        else:
-            _remove(path)
+        # What cannot be removed is in nobody's way.
+        with suppress(OSError):
+            if match["kind"] == "old" and not target.exists():
+                # Killed between the two renames of `_move`.
+                path.rename(target)
+            else:
+                _remove(path)
 
 
 def _is_other_process(number: int) -> bool:
