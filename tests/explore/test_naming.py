@@ -1,3 +1,5 @@
+import datetime
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -87,6 +89,14 @@ def test_table__is_joined_by_the_column_that_has_the_ids() -> None:
     np.testing.assert_array_equal(known.columns[0].values, [1, 2, np.nan])
     assert known.columns[1].names == ["x", "y"]
     assert known.columns[1].values.tolist() == [0, 0, 1]
+
+
+def test_table__dates_are_years_and_truth_is_a_number() -> None:
+    dates = [datetime.date(2020, 7, 2), None]
+    table = pa.table({"id": [1, 2], "since": dates, "is_new": [True, False]})
+    since, is_new = read_known(table, [2, 1], ()).columns
+    np.testing.assert_allclose(since.values, [np.nan, 2020.5], atol=0.01)
+    assert is_new.values.tolist() == [0, 1]
 
 
 def test_table__of_other_nodes_is_refused() -> None:

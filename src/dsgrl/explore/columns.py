@@ -19,6 +19,7 @@ from dsgrl.typing import FloatArray, InputError
 MOST_CATEGORIES, CATEGORY_SHARE = 50, 0.2
 # Words that fewer rows have are left out, and beyond a number the rarest.
 FEWEST_ROWS, MOST_WORDS = 5, 2000
+SECONDS_PER_YEAR = 365.2425 * 24 * 3600
 WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -96,6 +97,9 @@ def read_known(table: pa.Table, ids: list[Any], reserved: tuple[str, ...]) -> Kn
         if name == key or name in reserved or pa.types.is_nested(table[name].type):
             continue
         column = table[name].take(order).combine_chunks()
+        if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+            known.columns.append(Column(name, _years(column)))
+            continue
         if is_numeric(column.type):
             numbers = np.asarray(column.cast(pa.float32(), safe=False), np.float32)
             known.columns.append(Column(name, numbers))
@@ -112,6 +116,14 @@ def read_known(table: pa.Table, ids: list[Any], reserved: tuple[str, ...]) -> Kn
 def holds_ids(table: pa.Table, ids: list[Any]) -> bool:
     """Whether a table of nodes has a column with all of the ids."""
     return _search_key(table, ids) is not None
+
+
+def _years(dates: pa.Array) -> FloatArray:
+    """Return dates as years with a fraction, NaN where there is none [N]."""
+    seconds = dates.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
+    found = np.asarray(seconds.cast(pa.float64()), np.float64)
+    years: FloatArray = (1970 + found / SECONDS_PER_YEAR).astype(np.float32)
+    return years
 
 
 def _find_key(table: pa.Table, ids: list[Any]) -> tuple[str, pa.Array]:
