@@ -138,8 +138,9 @@ class Noise:
         """Draw nodes of a kind; walks visit one of them at least."""
         low, high = self.cumulated[self.bounds[kind : kind + 2]]
         mass = low + generator.random(shape) * (high - low)
-        found: Numbers = np.searchsorted(self.cumulated, mass, "right") - 1
-        return np.minimum(found, self.bounds[kind + 1] - 1)
+        place = np.searchsorted(self.cumulated, mass, "right") - 1
+        found: Numbers = np.minimum(place, self.bounds[kind + 1] - 1)
+        return found
 
 
 class SkipGram(Method):
