@@ -75,7 +75,7 @@ class FitConfig(Component):
         default=AUTO,
         search={"graph": (3, 20, "log")},
     )
-    batch_size: int | None = parameter(
+    batch_size: int | Literal["auto"] | None = parameter(
         none_or(COUNT),
         "graphs per step, for many graphs; None for all at once",
         default=128,

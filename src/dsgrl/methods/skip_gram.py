@@ -49,7 +49,7 @@ class WalkConfig(FitConfig):
         'passes of `walks_per_node` new walks (0: no training); "auto": 1',
         default=1,
     )
-    batch_size: Any = parameter(
+    batch_size: int | Literal["auto"] = parameter(
         auto_or(COUNT),
         'walks per step, 4 at least for "auto": as many as visit 2/3 of the nodes',
         default=AUTO,
@@ -138,9 +138,9 @@ class Noise:
         """Draw nodes of a kind; walks visit one of them at least."""
         low, high = self.cumulated[self.bounds[kind : kind + 2]]
         mass = low + generator.random(shape) * (high - low)
-        found: Numbers = np.searchsorted(self.cumulated, mass, "right") - 1
-        last: Numbers = np.minimum(found, self.bounds[kind + 1] - 1)
-        return last
+        place = np.searchsorted(self.cumulated, mass, "right") - 1
+        found: Numbers = np.minimum(place, self.bounds[kind + 1] - 1)
+        return found
 
 
 class SkipGram(Method):
