@@ -67,7 +67,7 @@ BAD_WORDS: dict[str, list[str]] = {
     f"{EMBED} -o z.npy --dim wide": ["--dim", "integer"],
     f"{EMBED} -o z.npy --epochs -1": ["--epochs", "-1"],
     f"{EMBED} -o z.npy --epochs ²": ["--epochs", "²"],
-    f"{EMBED} -o z.npy --encoder gat": ["gat", "gcn", "gin"],
+    f"{EMBED} -o z.npy --encoder gan": ["gan", "gcn", "gin"],
     f"{EMBED} -o z.npy --lr nan": ["lr", "nan"],
     f"{EMBED} -o z.npy --device toaster": ["device", "toaster"],
     f"{EMBED} -o z.npy --device cuda:99": ["device", "cuda:99"],

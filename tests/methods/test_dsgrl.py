@@ -87,8 +87,8 @@ def test_dsgrl__aggregates_the_views(community_graph: Data) -> None:
             "augment='nodes': expected one of 'auto', 'feature', 'topology', 'both'",
         ),
         (
-            {"encoder": "gat"},
-            "encoder='gat': expected one of 'auto', 'gcn', 'sage', 'gin'",
+            {"encoder": "gan"},
+            "encoder='gan': expected one of 'auto', 'gcn', 'sage', 'gin', 'gat'",
         ),
         ({"out_channels": 0}, "out_channels=0: expected a whole number from 1"),
         ({"out_channels": 2.5}, "out_channels=2.5"),
