@@ -11,7 +11,8 @@ pooled nodes. The authors' program (https://github.com/THUDM/GraphMAE) differs i
 points:
 
 * dropout of sparse features draws one mask for the token, not one per hidden node;
-* GIN has ReLU inside its MLP, where theirs has a normalisation and PReLU;
+* GIN has ReLU inside its MLP, where theirs has a normalisation and PReLU; there a node
+  is also its own neighbour;
 * COLLAB has ReLU between the layers there, and PReLU here;
 * features of nodes are divided by their row's sum (`scaling="rows"`, in the recipes),
   and on TU sets features are node labels or else one-hot degrees.
