@@ -40,6 +40,7 @@ golden: $(READY)
 readme: $(READY)
 	$(BIN)/python scripts/readme.py
 	$(BIN)/python scripts/results.py
+	$(BIN)/python scripts/fidelity.py
 	$(BIN)/python -m studies.render
 
 # torch comes first and pinned: unpinned, pip takes a build of several gigabytes.

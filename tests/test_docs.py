@@ -116,6 +116,12 @@ def test_results__are_those_of_the_recorded_runs() -> None:
     assert (ROOT / "docs/RESULTS.md").read_text() == load_script("results").render()
 
 
+def test_fidelity__is_that_of_the_recorded_runs() -> None:
+    page = (ROOT / "docs/FIDELITY.md").read_text()
+    assert page == load_script("fidelity").render()
+    assert "| public | dgi | cora | 82.3 |" in page
+
+
 # Where judging took longer than training: on small sets at half the width, which halves
 # the training and not the judging, and on IMDB-M with two seeds of three.
 DEAR = {
