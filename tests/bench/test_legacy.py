@@ -181,7 +181,7 @@ def scaling_of(recorded: dict[str, Any], views: str) -> object:
 def expected_cca(recorded: dict[str, Any]) -> dict[str, Any]:
     """Say what a line of CCA-SSG meant, key by key."""
     found: dict[str, Any] = {"batch_size": 128, "structural_columns": None}
-    found["verbose"] = False
+    found |= {"verbose": False, "encoder": "gcn"}
     for key, value in {"tolerance": 1.0, **recorded}.items():
         if key not in STOP:
             found[key] = value
