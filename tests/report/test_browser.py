@@ -105,6 +105,8 @@ def test_page__opens_alone_fits_and_is_accessible(
     assert found.evaluate("window.broken") is None
     wide = found.evaluate("document.documentElement.scrollWidth")
     assert wide <= SIZES[size][0]
+    # With a point selected its panel is filled.
+    found.evaluate("select(12)")
     faults = [
         (each["id"], each["impact"], each["nodes"][0]["html"][:120])
         for each in axe.run(found.page).response["violations"]
@@ -138,6 +140,10 @@ def test_search__filters_map_and_table(opened: Opened) -> None:
     assert opened.page.locator("#rows tbody tr").count() == 10
     opened.page.press("#search", "Enter")
     assert opened.text("#details b") == "node-40"
+    # An id as a whole comes before longer ones that contain it.
+    opened.evaluate("texts[49] = 'node-4'")
+    opened.page.press("#search", "Enter")
+    assert opened.evaluate("selected") == 49
     opened.page.fill("#search", "no such thing")
     assert opened.text("#place") == "no match"
     opened.page.fill("#search", "")

@@ -63,7 +63,7 @@ def clusters_in_groups(
     for low, high in itertools.pairwise(bounds):
         if high > low:
             share = round(suggest_number(len(z)) * (high - low) / len(z))
-            number = min(max(FEWEST, share), suggest_number(high - low))
+            number = min(max(1, share), suggest_number(high - low))
             part = find_clusters(z[low:high], number, random_state=random_state)
             found[low:high] = part + first
             first += int(part.max()) + 1

@@ -98,7 +98,8 @@ def _scores(
         for key, (name, note) in SCORED.items()
     ]
     known = [label for label in rows.labels if label is not None]
+    rule = f", {summary['protocol']}" if "protocol" in summary else ""
     return lines, (
         f"Accuracy in % of a linear classifier that predicts the label: {len(known)} "
-        f"labelled rows, {len(set(known))} classes, {summary.get('protocol', '')}."
+        f"labelled rows, {len(set(known))} classes{rule}."
     )

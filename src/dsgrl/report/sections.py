@@ -71,18 +71,14 @@ def score_section(contents: Contents) -> str:
             "be said without labels, 'dsgrl evaluate' takes a table of labels."
         )
         return _section("scores", "Scores", _paragraph(text))
-    rows = [
-        (
-            f"<b>{escape(line.name)}</b><br>{escape(line.note)}"
-            if line.note
-            else f"<b>{escape(line.name)}</b>",
-            f"{line.mean:.1f} &plusmn; {line.std:.1f}",
-            f'<div class="track"><div style="width:{min(line.mean, 100):.1f}%"></div>'
-            f"</div>",
-        )
-        for line in contents.scores
-    ]
-    table = _table(("", "mean and deviation", ""), rows, numeric=frozenset({1}))
+    rows = []
+    for line in contents.scores:
+        name = f"<b>{escape(line.name)}</b>"
+        if line.note:
+            name += f"<br>{escape(line.note)}"
+        bar = f'<div class="track"><div style="width:{min(line.mean, 100):.1f}%"></div>'
+        rows.append((name, f"{line.mean:.1f} &plusmn; {line.std:.1f}{bar}</div>"))
+    table = _table(("vectors", "mean and deviation"), rows, numeric=frozenset({1}))
     return _section("scores", "Scores", _paragraph(contents.scored), table)
 
 

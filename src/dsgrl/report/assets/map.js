@@ -86,14 +86,13 @@ function drawMarks() {
   if (hovered >= 0) ring(hovered, 7, 2);
 }
 
-/** Mean position and size of every cluster. */
-const middles = columns[0].names.map(() => ({ x: 0, y: 0, size: 0 }));
-valuesOf(columns[0]).forEach((/** @type {number} */ code, /** @type {number} */ i) => {
-  if (!code) return;
-  const middle = middles[code - 1];
-  middle.size++;
-  middle.x += (xy[2 * i] - middle.x) / middle.size;
-  middle.y += (xy[2 * i + 1] - middle.y) / middle.size;
+/** Rows of every cluster. @type {number[][]} */
+const rowsOf = columns[0].names.map(() => []);
+valuesOf(columns[0]).forEach((/** @type {number} */ code, /** @type {number} */ i) => { if (code) rowsOf[code - 1].push(i); });
+/** Median position and size of every cluster. */
+const middles = rowsOf.map((rows) => {
+  const [x, y] = [0, 1].map((axis) => Float32Array.from(rows, (i) => xy[2 * i + axis]).sort()[rows.length >> 1]);
+  return { x, y, size: rows.length };
 });
 
 /** Write names where they do not cover each other. */

@@ -92,7 +92,11 @@ at("closer").onclick = () => zoom(1.5);
 at("farther").onclick = () => zoom(1 / 1.5);
 at("whole").onclick = showAll;
 at("search").oninput = search;
-at("search").onkeydown = (event) => { if (event.key === "Enter" && listed.length) select(listed[0]); };
+at("search").onkeydown = (event) => {
+  if (event.key !== "Enter" || !listed.length) return;
+  const exact = texts.indexOf(at("search").value.trim().toLowerCase());
+  select(exact >= 0 ? exact : listed[0]);
+};
 at("back").onclick = () => { first = Math.max(0, first - PAGE); fillTable(); };
 at("next").onclick = () => { first += PAGE; fillTable(); };
 at("colour").onchange = (event) => { colour = columns[event.target.value]; only = -1; recolour(); };
