@@ -11,7 +11,7 @@ console = Console(highlight=False, markup=False, soft_wrap=True)
 GraphArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="GRAPH...",
+        metavar="GRAPH",
         help="A dataset's name; a table of edges (csv, tsv, parquet) with columns "
         "source,target[,weight][,type] or from,to or src,dst or u,v; several tables of "
         "edges, one per relation, called as their files; npz, graphml or gml; or a "
@@ -28,6 +28,7 @@ NodeTableOption = Annotated[
 NodesOption = Annotated[
     list[Path] | None,
     typer.Option(
+        metavar="FILE",
         help="Table of nodes: id (or node, name)[, label][, type or graph] and any "
         "other columns, which become features. Repeat it for several types of nodes, "
         "called as their files; a column of edges named after such a file (author: "

@@ -91,6 +91,11 @@ def shorten(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(name if name else "''" for name in listed[:most]) + more
 
 
+def count_of(number: int, what: str) -> str:
+    """Return a number and what it counts: 1 node, 2 nodes."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 @dataclass(slots=True)
 class Notes:
     """What was done without asking while reading.

@@ -14,7 +14,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from dsgrl.io.arrays import FeatureTable
-from dsgrl.io.choices import Choices, Notes, shorten
+from dsgrl.io.choices import Choices, Notes, count_of, shorten
 from dsgrl.io.encoders import (
     ENCODERS,
     CategoryColumn,
@@ -255,7 +255,6 @@ def _note_filled(notes: Notes, name: str, filled: dict[str, tuple[int, str]]) ->
 def _note_new(notes: Notes, name: str, new: dict[str, tuple[int, bool]]) -> None:
     """Note names that have no column of their own."""
     for column, (count, has_other) in new.items():
-        how = "counted as one" if has_other else "not used"
-        notes.assume(
-            f"{name}: rare or new values of '{column}' in {count:,} rows: {how}"
-        )
+        how = "taken together" if has_other else "not used"
+        rows = count_of(count, "row")
+        notes.assume(f"{name}: rare or new values of '{column}' in {rows}: {how}")

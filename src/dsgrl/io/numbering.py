@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dsgrl.io.choices import Choices, Notes
+from dsgrl.io.choices import Choices, Notes, count_of
 from dsgrl.io.edge_table import EdgeTable, same_type
 from dsgrl.io.node_table import NodeTable
 from dsgrl.typing import InputError, IntArray
@@ -47,8 +47,8 @@ def number_ends(
                 return number_ends(edges, nodes, choices, notes)
             count = int(is_unknown.sum())
             notes.change(
-                f"{table.name}: dropped {count:,} edges to nodes that the table of "
-                f"nodes lacks"
+                f"{table.name}: dropped {count_of(count, 'edge')} to nodes that the "
+                f"table of nodes lacks"
             )
             table, pair = table.select(~is_unknown), pair[:, ~is_unknown]
         left.append(table)
@@ -159,7 +159,7 @@ def _add_unknown(
     if labels is not None:
         labels = pa.chunked_array([*labels.chunks, pa.nulls(len(new), pa.string())])
     notes.change(
-        f"{only.name}: added {len(new):,} nodes that only {table.name} names; their "
+        f"{only.name}: added {count_of(len(new), 'node')} that only {table.name} names; "
         f"features are filled in"
     )
     columns = only.columns

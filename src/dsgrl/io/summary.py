@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from dsgrl.io.choices import shorten
+from dsgrl.io.choices import count_of, shorten
 from dsgrl.typing import IntArray, Level
 
 # Beyond so many edges components are not counted: it takes seconds and memory.
@@ -78,7 +78,7 @@ class Understood:
             where = f" of type '{kind}'" if kind else ""
             lines.append(f"features{where}: {_describe_columns(columns)}")
         if self.unnamed:
-            lines.append(f"features: {self.unnamed:,} columns")
+            lines.append(f"features: {count_of(self.unnamed, 'column')}")
         if self.labelled:
             what = "graphs" if self.level == "graph" else "nodes"
             lines.append(
@@ -87,12 +87,14 @@ class Understood:
         return lines
 
     def _counts(self) -> str:
-        graphs = f"{self.num_graphs:,} graphs, " if self.level == "graph" else ""
-        how = "directed edges" if self.directed else "edges"
-        weights = " with weights" if self.weighted else ""
-        parts = [f"{graphs}{self.num_nodes:,} nodes, {self.num_edges:,} {how}{weights}"]
+        counts = [count_of(self.num_nodes, "node")]
+        if self.level == "graph":
+            counts.insert(0, count_of(self.num_graphs, "graph"))
+        edges = count_of(self.num_edges, "directed edge" if self.directed else "edge")
+        counts.append(f"{edges} with weights" if self.weighted else edges)
+        parts = [", ".join(counts)]
         if self.isolated:
-            parts.append(f"{self.isolated:,} nodes have no edge")
+            parts.append(f"{count_of(self.isolated, 'node')} without an edge")
         if self.components is not None and self.components > 1:
             parts.append(f"{self.components:,} connected parts")
         return "; ".join(parts)
@@ -111,7 +113,7 @@ def _describe_columns(by_kind: dict[str, dict[str, int]]) -> str:
         ]
         parts.append(f"{PLURAL.get(kind, kind)}: {shorten(named)}")
     total = sum(count for columns in by_kind.values() for count in columns.values())
-    return f"{total:,} columns made of {'; '.join(parts)}"
+    return f"{count_of(total, 'column')} made of {'; '.join(parts)}"
 
 
 def count_parts(num_nodes: int, edges: IntArray) -> tuple[int, int | None]:
