@@ -7,8 +7,11 @@ of another type than the first are left out, so that a window holds nodes of one
 
 N_u are the nodes within a window of the filtered walk; noise has the same type.
 
-The authors learn vectors for each meta-path and fuse them with weights learned from
-ratings; TODO
+The authors learn vectors for each meta-path and fuse them by a map that is learned from
+ratings. There are no ratings here: the walks of all meta-paths of a type train the same
+vectors. Their program walks on the weighted graph of meta-path neighbours; here, as in
+the text, each step of the meta-path is taken. `skip_gram.py` says how the objective is
+computed.
 """
 
 from typing import Any, ClassVar

@@ -234,7 +234,8 @@ def make_windows(
 ) -> tuple[np.ndarray, ...]:
     """Cut walks into segments and draw noise: the attributes of `Windows`."""
     window, length = config.window, walks.shape[1]
-    size = min(SEGMENT * window, length)
+    # Equal segments: the last one is not nearly empty.
+    size = -(-length // -(-length // (SEGMENT * window)))
     after = -length % size
     walks = np.pad(walks, ((0, 0), (0, after)), constant_values=MISSING)
     center = walks.reshape(-1, size)
