@@ -122,6 +122,7 @@ def check_rows(level: str, table: pa.Table, ids: list[Any]) -> None:
         assert set(labels[authors:]) == {"x", "y"}
 
 
+@pytest.mark.slow
 @levels
 @augments
 def test_embed_and_transform__tables(run: Run, level: str, augment: str) -> None:

@@ -342,6 +342,7 @@ def another_value(value: Any, kind: type[FitConfig], key: str) -> Any:
     return next(each for each in tries if each != value and accepts(each))
 
 
+@pytest.mark.slow
 @every_case
 def test_method__every_parameter_of_its_own_has_an_effect(
     name: str, level: str

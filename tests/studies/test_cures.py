@@ -36,6 +36,7 @@ def embed(level: str, change: Change | None = None) -> Any:
     return fitted.embed_graph(graph)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["node", "graph"])
 @pytest.mark.parametrize("name", [name for name in CURES if name != "default"])
 def test_cure__changes_the_result_and_leaves_nothing_behind(

@@ -99,6 +99,7 @@ def run(tmp_path: Path, data: Any, model: DSGRL) -> Path:
     return tmp_path / "run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "level"), CASES)
 def test_resume__every_method_and_level(name: str, level: str, tmp_path: Path) -> None:
     known = METHODS[name].Config.declared()
