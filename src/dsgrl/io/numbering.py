@@ -159,8 +159,8 @@ def _add_unknown(
     if labels is not None:
         labels = pa.chunked_array([*labels.chunks, pa.nulls(len(new), pa.string())])
     notes.change(
-        f"{only.name}: added {count_of(len(new), 'node')} that only {table.name} names; "
-        f"features are filled in"
+        f"{only.name}: added {count_of(len(new), 'node')} that only {table.name} "
+        f"names; their features are filled in"
     )
     columns = only.columns
     if columns.num_columns:
