@@ -160,7 +160,7 @@ def _add_unknown(
         labels = pa.chunked_array([*labels.chunks, pa.nulls(len(new), pa.string())])
     notes.change(
         f"{only.name}: added {count_of(len(new), 'node')} that only {table.name} "
-        f"names; features are filled in"
+        f"names; their features are filled in"
     )
     columns = only.columns
     if columns.num_columns:

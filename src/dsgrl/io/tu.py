@@ -201,7 +201,8 @@ def _parse_labels(folder: Path, what: str, count: int) -> Array:
     if not count:
         return labels[:, :0]
     # As 64 bits: a difference may be too large for 32.
-    labels = labels.astype(np.int64) - labels.min(axis=0)
+    labels = labels.astype(np.int64)
+    labels -= labels.min(axis=0)
     if labels.max() >= MOST_LABELS:
         raise InputError(
             f"{path}: labels differ by {labels.max()}, expected less than "
