@@ -86,4 +86,7 @@ def golden_values() -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("case", [*CASES, *BASELINES, *OF_GRAPHS])
 def test_method__golden_values(case: str) -> None:
-    assert golden_value(case) == pytest.approx(GOLDEN[case], rel=1e-4)
+    # A bias before batch normalisation has no gradient but rounding, which Adam makes a
+    # step of full size: values of these methods depend on the machine.
+    tolerance = 2e-2 if case in OF_GRAPHS else 1e-4
+    assert golden_value(case) == pytest.approx(GOLDEN[case], rel=tolerance)

@@ -220,8 +220,8 @@ class ListColumn:
     def fit(cls, name: str, column: pa.ChunkedArray) -> "ListColumn":
         """Take the length of the lists, and the mean of each position."""
         values, is_missing, width = _read_lists(column)
-        known = values[~is_missing].astype(np.float64)
-        fill = known.mean(axis=0) if len(known) else np.zeros(width)
+        known = values[~is_missing] if is_missing.any() else values
+        fill = known.mean(axis=0, dtype=np.float64) if len(known) else np.zeros(width)
         return cls(name, width, fill.tolist())
 
     @property
