@@ -224,6 +224,7 @@ def test_embed__output_is_named_as_it_is(run: Run, here: Path) -> None:
     assert "z[best].npy" in result.out
 
 
+@pytest.mark.slow
 def test_embed__no_edges_is_a_warning(here: Path) -> None:
     result = run_process(f"{EMBED} -o z.parquet".replace("edges.csv", "header.csv"))
     assert result.code == 0

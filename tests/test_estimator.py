@@ -328,6 +328,7 @@ def unchanged() -> dict[str, DSGRL]:
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", full_model().get_params())
 def test_parameter__has_an_effect(
     name: str, community_graph: Data, unchanged: dict[str, DSGRL]

@@ -38,6 +38,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_public_names__are_there_after_a_plain_import() -> None:
     command = [sys.executable, "-c", PLAIN_IMPORTS, *dsgrl.__all__]
     subprocess.run(command, check=True)

@@ -34,6 +34,7 @@ def test_folds__cover_every_row_once_and_are_stratified() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_score__equals_a_plain_grid_search_of_scikit_learn(
     blobs: Any, classes: int

@@ -270,6 +270,7 @@ def test_embedder__is_a_scikit_learn_estimator(name: str) -> None:
     assert "out_channels" not in model.get_params() or "out_channels" in kind.__doc__
 
 
+@pytest.mark.slow
 @every_trained_case
 def test_training__resumed_from_its_state_is_the_same_to_the_last_bit(
     name: str, level: str

@@ -122,6 +122,7 @@ def test_resume__learned_edges_that_are_kept_for_some_steps(
     assert_resumes(model, make_data(level), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, level in CASES if level == "node"])
 def test_resume__early_stopping_knows_what_it_has_seen(
     name: str, tmp_path: Path, community_graph: Data
