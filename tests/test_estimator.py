@@ -569,7 +569,7 @@ def test_constructor__has_at_most_thirty_parameters() -> None:
 @augments
 def test_paper__is_the_papers_setting(augment: str, community_graph: Data) -> None:
     model = DSGRL.paper(augment, epochs=2).fit(community_graph)
-    assert model.chosen_.keys() == {"device", *_picked(augment)}
+    assert model.chosen_.keys() == {"device", "batch_size", *_picked(augment)}
     assert model.method_.options["covariance_weight"] == 1.0
     with pytest.raises(InputError, match="augment='nodes': expected one of"):
         DSGRL.paper("nodes")

@@ -202,7 +202,7 @@ class DSGRL(GraphEmbedder, DSGRLConfig):
         views = self.__dict__["views"]
         found: dict[str, Any] = super().get_params(deep=False) | {"views": views}
         if deep:
-            for name in ("views", "epochs"):
+            for name in ("views", "epochs", "batch_size"):
                 if hasattr(found[name], "get_params"):
                     nested = found[name].get_params().items()
                     found |= {f"{name}__{key}": value for key, value in nested}

@@ -53,6 +53,7 @@ RegularizerName = Literal["covariance", "orthogonality"]
 ScalingName = Literal[
     "length", "unit", "comparable", "columns", "standard", "rows", "none"
 ]
+SamplingName = Literal["neighbors", "random", "clusters"]
 NormalizationName = Literal["gcn", "mean", "sum", "loops"]
 DiffusionName = Literal["ppr", "heat"]
 

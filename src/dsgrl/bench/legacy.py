@@ -13,6 +13,7 @@ from dsgrl.augment import FIGURES, VIEWS, NodeAlone, Views
 from dsgrl.augment.views import default_views
 from dsgrl.bench.systems import typical_spec
 from dsgrl.methods import METHODS, all_parameters, expand_names
+from dsgrl.methods.config import GRAPHS_PER_STEP
 from dsgrl.parameters import AUTO, is_auto
 from dsgrl.typing import InputError, Level
 
@@ -113,6 +114,16 @@ def with_floor_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     before = {"lr": 1e-3, "readout": "sum"}
     open_ones = {k: v for k, v in before.items() if is_auto(config.get(k))}
     return {**config, "floor": False, **open_ones}
+
+
+def with_batch_size(method: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Write 128 graphs per step as "auto", which it stands for.
+
+    It was the default for one graph as well, where it had no effect.
+    """
+    default = METHODS[method].Config.defaults()["batch_size"]
+    is_same = is_auto(default) and config.get("batch_size") == GRAPHS_PER_STEP
+    return {**config, "batch_size": AUTO} if is_same else dict(config)
 
 
 def named_views(settings: Mapping[str, Any]) -> type[Views] | None:

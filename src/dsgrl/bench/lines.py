@@ -7,7 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dsgrl.bench.legacy import is_flat, upgrade, with_floor_settings
+from dsgrl.bench.legacy import (
+    is_flat,
+    upgrade,
+    with_batch_size,
+    with_floor_settings,
+)
 from dsgrl.bench.systems import SYSTEMS
 from dsgrl.datasets import DATASETS
 from dsgrl.io.atomic import describe_os_error
@@ -31,6 +36,7 @@ def config_of(line: Line) -> dict[str, Any]:
     system = SYSTEMS.get(str(line["method"]))
     if system is None or not system.method or not config:
         return config
+    config = with_batch_size(system.method, config)
     if system.method == "dsgrl":
         config = with_floor_settings(config)
     if not is_flat(system.method, config):

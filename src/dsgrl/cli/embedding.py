@@ -137,7 +137,12 @@ def embed(
     ] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Graphs per step, where there are many.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Graphs per step where there are many; nodes per step of one graph "
+            "(default: all nodes, if memory allows).",
+        ),
     ] = None,
     recipe: Annotated[
         str | None,

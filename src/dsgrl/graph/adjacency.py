@@ -265,7 +265,7 @@ def _row_sums(adjacency: Adjacency) -> Tensor:
     return zeros.index_add(0, adjacency.pattern.row, adjacency.value)
 
 
-def _add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
+def add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
     """Add a self-loop of weight 1 to every node without one; keep existing ones.
 
     Several loops of one node are summed; PyG's `gcn_norm` keeps the last of them. A
@@ -283,7 +283,7 @@ def _add_missing_self_loops(adjacency: Adjacency) -> Adjacency:
 def _normalize_gcn(adjacency: Adjacency) -> Adjacency:
     cols = adjacency.shape[1]
     if not adjacency.bipartite:
-        adjacency = _add_missing_self_loops(adjacency)
+        adjacency = add_missing_self_loops(adjacency)
         into = outof = inverse_or_zero(_row_sums(adjacency), 0.5)
     else:
         into = inverse_or_zero(_row_sums(adjacency), 0.5)
@@ -303,5 +303,5 @@ _NORMALIZATIONS: dict[NormalizationName, Callable[[Adjacency], Adjacency]] = {
     "gcn": _normalize_gcn,
     "mean": _normalize_mean,
     "sum": lambda adjacency: adjacency,
-    "loops": _add_missing_self_loops,
+    "loops": add_missing_self_loops,
 }

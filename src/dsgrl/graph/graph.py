@@ -60,6 +60,8 @@ class Graph:
             per node [N, ...] or matrices [N, N].
         origin: for a batch, its graphs and the set they are from. A graph with changed
             edges has none. It is not pickled.
+        targets: for a part of one graph, how many nodes of each type, the first ones,
+            it is about; the others are there for their sake.
     """
 
     x: Any
@@ -70,12 +72,12 @@ class Graph:
     labels: Tensor | None = None
     extras: Mapping[str, Features] = field(default_factory=dict)
     origin: Origin | None = None
+    targets: tuple[int, ...] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy without `origin`."""
-        return Graph, tuple(
-            getattr(self, each.name) for each in fields(self) if each.name != "origin"
-        )
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Graph, tuple({**values, "origin": None}.values())
 
     @property
     def level(self) -> Level:
@@ -122,6 +124,13 @@ class Graph:
         if isinstance(self.adjacency, Relations):
             return tuple(self.adjacency.split_rows(z))
         return (z,)
+
+    def target_rows(self, z: Tensor) -> tuple[Tensor, ...]:
+        """Split embeddings by node type; rows of the targets only."""
+        tables = self.split(z)
+        if self.targets is None:
+            return tables
+        return tuple(t[:size] for t, size in zip(tables, self.targets, strict=True))
 
     def to(self, device: torch.device) -> "Graph":
         """Return the graph on another device."""
@@ -191,10 +200,10 @@ def rows_of(ptr: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     taken = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
     # The new number of a node is its old number minus the shift of its graph.
     shift = (starts - taken[:-1]).repeat_interleave(sizes)
-    return _ranges(starts, sizes, taken), shift, taken
+    return ranges(starts, sizes, taken), shift, taken
 
 
-def _ranges(starts: Tensor, sizes: Tensor, ptr: Tensor) -> Tensor:
+def ranges(starts: Tensor, sizes: Tensor, ptr: Tensor) -> Tensor:
     """Return start, start + 1, ... of every range, concatenated."""
     total = torch.arange(int(ptr[-1]), device=starts.device)
     return total + (starts - ptr[:-1]).repeat_interleave(sizes)
@@ -206,7 +215,7 @@ def _take_rows(matrix: Adjacency, rows: Tensor, shift: Tensor | None) -> Adjacen
     begin = pattern.rowptr[rows].long()
     sizes = pattern.rowptr[rows + 1].long() - begin
     rowptr = torch.nn.functional.pad(sizes.cumsum(0), (1, 0))
-    entries = _ranges(begin, sizes, rowptr)
+    entries = ranges(begin, sizes, rowptr)
     col = pattern.col[entries]
     num_cols = pattern.num_cols
     if shift is not None:

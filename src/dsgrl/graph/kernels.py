@@ -64,13 +64,34 @@ class Pattern:
         nodes = missing.nonzero().flatten().to(self.col.dtype)
         if not nodes.numel():
             return self, entries
+        rowptr = self.rowptr + F.pad(missing.cumsum(0), (1, 0)).to(self.rowptr.dtype)
+        if self.is_sorted:
+            # Entries move back by the loops before them: no sort is needed.
+            before = rowptr[:-1] - self.rowptr[:-1]
+            row = self.row.long()
+            is_after = missing[row] & (self.col > self.row)
+            position = entries + before[row] + is_after
+            col = self.col.new_empty(entries.numel() + nodes.numel())
+            is_loop = torch.ones_like(col, dtype=torch.bool)
+            is_loop[position] = False
+            col[is_loop] = nodes
+            col[position] = self.col
+            return Pattern(rowptr, col, self.num_cols), position
         row, col = torch.cat([self.row, nodes]), torch.cat([self.col, nodes])
         order = torch.argsort(row.long() * self.num_cols + col.long(), stable=True)
         position = torch.empty_like(order)
         position[order] = torch.arange(order.numel(), device=order.device)
-        rowptr = count_to_pointer(row, self.num_rows).to(self.rowptr.dtype)
         looped = Pattern(rowptr, col[order], self.num_cols)
         return looped, position[: entries.numel()]
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the columns of every row are in ascending order."""
+        falls = self.col[1:] < self.col[:-1]
+        starts = self.rowptr[1:-1].long()
+        starts = starts[(starts > 0) & (starts < self.col.numel())]
+        falls[starts - 1] = False
+        return not bool(falls.any())
 
 
 def multiply(

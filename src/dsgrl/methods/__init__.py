@@ -6,7 +6,7 @@ the parameters of any of them from plain settings.
 """
 
 from dsgrl.methods.base import Form, Method, Progress
-from dsgrl.methods.config import FitConfig, StopByLinks
+from dsgrl.methods.config import FitConfig, NodeBatches, StopByLinks
 from dsgrl.methods.configure import all_parameters, configure, expand_names
 from dsgrl.methods.registry import METHODS
 
@@ -15,6 +15,7 @@ __all__ = [
     "FitConfig",
     "Form",
     "Method",
+    "NodeBatches",
     "Progress",
     "StopByLinks",
     "all_parameters",

@@ -24,12 +24,15 @@ from typing import Any, ClassVar, Literal, Self
 import torch
 from torch import Tensor, nn
 
+from dsgrl.encode import Encoder
 from dsgrl.graph import Graph, Spec
-from dsgrl.graph.batches import shuffled_batches
-from dsgrl.methods.config import FitConfig
+from dsgrl.graph.batches import node_batches, shuffled_batches
+from dsgrl.methods.config import FitConfig, NodeBatches
 from dsgrl.typing import Level, LossTerms
 
 Need = Literal["labels", "edge_attr"]
+# Steps that an encoder of the user's own is taken to look.
+UNKNOWN_HOPS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class Method(nn.Module):
         levels: what it can embed.
         inductive: whether it can embed unseen data.
         is_trained: whether there is anything to train; if not, `finish` does all.
+        takes_targets: whether the loss is of the targets of a batch only; if not,
+            every node of a batch counts, and none may be there for others' sake.
         needs: what it uses besides features and edges; a method sees labels only if
             it needs "labels".
         forms: named settings; by default one with the name of the method.
@@ -84,6 +89,7 @@ class Method(nn.Module):
     levels: ClassVar[frozenset[Level]]
     inductive: ClassVar[bool] = True
     is_trained: ClassVar[bool] = True
+    takes_targets: ClassVar[bool] = False
     needs: ClassVar[frozenset[Need]] = frozenset()
     forms: ClassVar[Mapping[str, Form]] = {}
 
@@ -105,8 +111,21 @@ class Method(nn.Module):
         return graph
 
     def batches(self, graph: Graph, config: Any) -> Iterator[Any]:
-        """Yield the batches of one epoch: the graph, or shuffled batches of graphs."""
-        return shuffled_batches(graph, config.batch_size)
+        """Yield the batches of one epoch: all, or shuffled batches of graphs or nodes.
+
+        With `NodeBatches` a batch is a part of the graph; see `Graph.targets`.
+        """
+        size = config.batch_size
+        if not isinstance(size, NodeBatches):
+            return shuffled_batches(graph, size)
+        kind: Any = size.sampling
+        return node_batches(
+            graph,
+            size.size,
+            sampling=kind,
+            num_neighbors=size.num_neighbors,
+            depth=self.num_hops,
+        )
 
     def training_loss(self, batch: Any) -> LossTerms:
         """Return the terms to minimise on this batch."""
@@ -192,6 +211,12 @@ class Method(nn.Module):
     def training_bytes(self, graph: Graph) -> float | None:
         """Estimate the memory of a full-batch training step; None if unknown."""
         return None
+
+    @property
+    def num_hops(self) -> int:
+        """Steps from a node to the nodes that its embedding sees, while training."""
+        depths = [len(m.layers) for m in self.modules() if isinstance(m, Encoder)]
+        return max(depths, default=UNKNOWN_HOPS)
 
     @property
     def uses_edge_attr(self) -> bool:

@@ -22,10 +22,11 @@ from dsgrl.parameters import (
     one_of,
     parameter,
 )
-from dsgrl.typing import ScalingName
+from dsgrl.typing import SamplingName, ScalingName
 
 # Epochs on many graphs under "auto", where no links are held out.
 GRAPH_EPOCHS = 5
+GRAPHS_PER_STEP = 128
 
 
 class StopByLinks(Component):
@@ -55,9 +56,40 @@ class StopByLinks(Component):
     )
 
 
+class NodeBatches(Component):
+    """Training on parts of one graph, for one that is too large to train on at once.
+
+    Every node is a target once in an epoch.
+    """
+
+    name: ClassVar[str] = "nodes"
+    size: int = parameter(
+        COUNT, "nodes per step that the loss is taken of", default=1024
+    )
+    sampling: SamplingName | Literal["auto"] = parameter(
+        one_of(AUTO, *get_args(SamplingName)),
+        '"neighbors": the nodes with a sample of their neighbours; "random": random '
+        'nodes with the edges between them; "clusters": the same with nodes of the '
+        'same part of the graph (needs pymetis); "auto": by the number of neighbours',
+        default=AUTO,
+    )
+    num_neighbors: int = parameter(
+        COUNT, 'neighbours drawn per node and step away, for "neighbors"', default=10
+    )
+
+
 EPOCHS_RULE = Rule(
     lambda value: is_auto(value) or isinstance(value, StopByLinks) or is_whole(value),
     "'auto', a whole number from 0, or StopByLinks(...)",
+)
+BATCH_RULE = Rule(
+    lambda value: (
+        value is None
+        or is_auto(value)
+        or isinstance(value, NodeBatches)
+        or is_whole(value, 1)
+    ),
+    "'auto', None, a whole number from 1, or NodeBatches(...)",
 )
 SEED_RULE = Rule(
     lambda value: is_whole(value) and value < 2**32,
@@ -75,10 +107,12 @@ class FitConfig(Component):
         default=AUTO,
         search={"graph": (3, 20, "log")},
     )
-    batch_size: int | Literal["auto"] | None = parameter(
-        none_or(COUNT),
-        "graphs per step, for many graphs; None for all at once",
-        default=128,
+    batch_size: int | Literal["auto"] | NodeBatches | None = parameter(
+        BATCH_RULE,
+        "graphs per step, for many graphs, or nodes per step of one graph, short for "
+        '`NodeBatches(size)`; None for all at once; "auto": 128 graphs; all nodes, or '
+        "`NodeBatches()` where memory is short",
+        default=AUTO,
         search={"graph": (32, 256, "log")},
     )
     lr: float | Literal["auto"] = parameter(
@@ -125,9 +159,19 @@ class FitConfig(Component):
         SWITCH, "show a progress bar on a terminal", default=False
     )
 
+    @classmethod
+    def takes_node_batches(cls) -> bool:
+        """Whether `batch_size` may be nodes of one graph."""
+        return cls.declared()["batch_size"].rule.accepts(NodeBatches())
+
     def fill_auto(self, spec: Spec) -> dict[str, Any]:
         """Return the value of "auto" for data like this, by parameter."""
-        return {"weight_decay": 0.0, "scaling": "columns", "tolerance": 1.0}
+        return {
+            "batch_size": GRAPHS_PER_STEP if spec.level == "graph" else None,
+            "weight_decay": 0.0,
+            "scaling": "columns",
+            "tolerance": 1.0,
+        }
 
     def completed(self, spec: Spec) -> Self:
         """Return a copy in which names of components are replaced by the components."""
@@ -144,7 +188,12 @@ class FitConfig(Component):
                 if is_auto(value) and name in standard
             }
         )
-        return config.replace(epochs=config._epochs(spec, standard["tolerance"]))
+        size: Any = config.batch_size
+        if spec.level != "graph" and self.takes_node_batches() and is_whole(size, 1):
+            size = NodeBatches(size=size)
+        return config.replace(
+            epochs=config._epochs(spec, standard["tolerance"]), batch_size=size
+        )
 
     def _epochs(self, spec: Spec, tolerance: float) -> int | StopByLinks:
         given = self.epochs

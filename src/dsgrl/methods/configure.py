@@ -5,9 +5,9 @@ from typing import Any
 
 from dsgrl.augment import VIEWS, Views, find_views
 from dsgrl.graph import Spec
-from dsgrl.methods.config import FitConfig, StopByLinks
+from dsgrl.methods.config import FitConfig, NodeBatches, StopByLinks
 from dsgrl.methods.registry import METHODS
-from dsgrl.parameters import Component, did_you_mean, is_auto
+from dsgrl.parameters import Component, did_you_mean, is_auto, is_whole
 from dsgrl.typing import InputError
 
 
@@ -79,6 +79,8 @@ def all_parameters(name: str) -> list[str]:
 def _kinds(owner: Mapping[str, Any]) -> dict[str, list[type[Component]]]:
     """Return the possible components of each parameter that is a component."""
     found: dict[str, list[type[Component]]] = {"epochs": [StopByLinks]}
+    if owner["batch_size"].rule.accepts(NodeBatches()):
+        found["batch_size"] = [NodeBatches]
     if "views" in owner:
         found["views"] = list(VIEWS.values())
     return found
@@ -115,6 +117,8 @@ def _component(config: Any, part: str, spec: Spec | None) -> Component:
                 f"epochs={value!r}: expected 'auto' beside stopping parameters"
             )
         return StopByLinks()
+    if part == "batch_size":
+        return NodeBatches(size=value) if is_whole(value, 1) else NodeBatches()
     if spec is None and is_auto(value) and is_auto(config.augment):
         raise InputError(
             "parameters of views without the views: set views or augment as well"

@@ -40,6 +40,7 @@ class DSGRLMethod(FlooredMethod):
     Config = DSGRLConfig
     summary: ClassVar[str] = "two views, learned or not, and one encoder"
     levels: ClassVar[frozenset[Level]] = frozenset({"node", "graph", "hetero"})
+    takes_targets: ClassVar[bool] = True
     forms: ClassVar[Mapping[str, Form]] = FORMS
 
     def __init__(
@@ -87,7 +88,7 @@ class DSGRLMethod(FlooredMethod):
 
     def training_loss(self, batch: Graph) -> LossTerms:
         """Return the terms of Eq. 6, the mean over the types of nodes."""
-        kinds = [z for z in batch.split(self.encode(batch)) if len(z)]
+        kinds = [z for z in batch.target_rows(self.encode(batch)) if len(z)]
         weights = [] if self.features is None else self.features.stacked_weights()
         losses = [objective(z[:, 0], z[:, 1], weights, **self.options) for z in kinds]
         return LossTerms(mean_terms(losses), z=kinds[0][:, 0].detach())

@@ -15,6 +15,7 @@ from dsgrl.graph import Graph, Spec, as_graph
 from dsgrl.graph.prepare import Preparation
 from dsgrl.methods import METHODS, Method
 from dsgrl.methods.config import FitConfig, chosen_values
+from dsgrl.train.batching import plan_batches
 from dsgrl.train.checkpoint import Checkpoints, Keeper
 from dsgrl.train.device import pick_device
 from dsgrl.train.fitted import Fitted, edge_hash
@@ -144,6 +145,7 @@ def begin(
         warn_if_too_large(graph, method)
         if change is not None:
             change(method, resolved)
+        resolved = plan_batches(graph, method, resolved, given)
         resolved, links = plan_links(graph, resolved)
         yield Begun(
             name=name,
