@@ -25,7 +25,7 @@ from dsgrl.io.encoders import (
 )
 from dsgrl.io.kinds import CONSTANT, IDENTIFIER, Inferred, infer_kind
 from dsgrl.io.values import clean
-from dsgrl.typing import InputError
+from dsgrl.typing import FloatArray, InputError
 
 # A table with fewer filled cells is sparse; as `dsgrl.graph.checks.SPARSE_BELOW`.
 SPARSE_BELOW = 0.1
@@ -87,7 +87,7 @@ class ColumnPlan:
         self.check_columns(table.column_names, name)
         blocks, counts = self.encode(table, name)
         self.note_counts(counts, Notes() if notes is None else notes, name)
-        return FeatureTable(join_blocks(blocks, table.num_rows), self.names, self)
+        return FeatureTable(_join(blocks, table.num_rows), self.names, self)
 
     def check_columns(self, given: Iterable[str], name: str = "nodes") -> None:
         """Fail if a table lacks a column of training."""
@@ -278,16 +278,22 @@ def _fit(name: str, column: pa.ChunkedArray, inferred: Inferred) -> Encoder:
     return fitted
 
 
-def join_blocks(blocks: list[Any], rows: int) -> Any:
-    """Put blocks side by side [N, F], sparse where most cells are zero."""
+def join_dense(blocks: list[Any], rows: int) -> FloatArray:
+    """Put arrays side by side [N, F]."""
     width = sum(block.shape[1] for block in blocks)
+    dense = np.empty((rows, width), dtype=np.float32)
+    start = 0
+    for block in blocks:
+        dense[:, start : start + block.shape[1]] = block
+        start += block.shape[1]
+    return dense
+
+
+def _join(blocks: list[Any], rows: int) -> Any:
+    """Put blocks side by side [N, F], sparse where most cells are zero."""
     if not any(sp.issparse(block) for block in blocks):
-        dense = np.empty((rows, width), dtype=np.float32)
-        start = 0
-        for block in blocks:
-            dense[:, start : start + block.shape[1]] = block
-            start += block.shape[1]
-        return dense
+        return join_dense(blocks, rows)
+    width = sum(block.shape[1] for block in blocks)
     joined = sp.hstack([sp.csr_matrix(block) for block in blocks], format="csr")
     joined.sort_indices()
     is_sparse = joined.nnz < SPARSE_BELOW * rows * width
