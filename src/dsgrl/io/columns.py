@@ -232,7 +232,9 @@ def plan_columns(
     if plan.in_proportion:
         plan = ColumnPlan(
             tuple(
-                e.standardized(clean(read(e.name))) if isinstance(e, NumberColumn) else e
+                e.standardized(clean(read(e.name)))
+                if isinstance(e, NumberColumn)
+                else e
                 for e in found
             )
         )

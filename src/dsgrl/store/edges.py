@@ -215,10 +215,10 @@ def _add_unknown(database: Database) -> int:
     database.run("SET preserve_insertion_order = true")
     database.run(
         f"INSERT INTO nodes SELECT id FROM ("
-        f"SELECT e.source AS id, 0 AS side, e.rowid AS place {JOINED} WHERE s.id IS NULL "
-        f"UNION ALL "
-        f"SELECT e.target, 1, e.rowid {JOINED} WHERE t.id IS NULL) "
-        f"GROUP BY id ORDER BY min(side), min(place) FILTER (WHERE side = 0), min(place)"
+        f"SELECT e.source AS id, 0 AS side, e.rowid AS place {JOINED} "
+        f"WHERE s.id IS NULL UNION ALL "
+        f"SELECT e.target, 1, e.rowid {JOINED} WHERE t.id IS NULL) GROUP BY id "
+        f"ORDER BY min(side), min(place) FILTER (WHERE side = 0), min(place)"
     )
     return int(database.one("SELECT count(*) FROM nodes")[0]) - int(before)
 
@@ -234,6 +234,6 @@ def note_header(
     found = database.one(f"SELECT count(*) FROM nodes WHERE id IN ({listed})")[0]
     if found == len(set(names)):
         notes.change(
-            f"{name}: the first row ({', '.join(names)}) was taken for a header, but it "
-            f"names two nodes: add a header if it is an edge"
+            f"{name}: the first row ({', '.join(names)}) was taken for a header, but "
+            f"it names two nodes: add a header if it is an edge"
         )

@@ -84,9 +84,7 @@ def open_nodes(
     plans = None if plan is None else {DEFAULT_TYPE: plan}
     wanted = wanted_columns(opened, roles, choices, notes, plans)
     used = (roles.id, roles.label, *wanted)
-    stream = stage(
-        opened, path, used, folder, ids=(roles.id,), names=(roles.label,)
-    )
+    stream = stage(opened, path, used, folder, ids=(roles.id,), names=(roles.label,))
     return StreamedNodes(stream, roles, stream.id_type(roles.id), wanted)
 
 
