@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from dsgrl.io.tables import first_line
 from dsgrl.typing import InputError
 
 ROWS_AT_ONCE = 1 << 20
@@ -53,8 +54,10 @@ class Database:
             )
 
     def close(self) -> None:
-        """Close the files."""
-        self._connection.close()
+        """Close the files, which nobody needs after that."""
+        with suppress(self._duckdb.Error):
+            self._connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+            self._connection.close()
 
     def run(self, query: str) -> None:
         """Run a statement."""
@@ -86,23 +89,18 @@ class Database:
         """Turn errors of limits into one line."""
         try:
             yield
-        except self._duckdb.OutOfMemoryException as error:
+        # Errors of a result that is read as Arrow are those of Arrow.
+        except (self._duckdb.Error, pa.ArrowException) as error:
             if any(word in str(error) for word in FULL):
-                raise _full() from error
-            raise InputError(
-                f"{self._memory // 10**6:,} MB of memory are too few to sort this "
-                f"graph: give more with --memory"
-            ) from error
-        except (self._duckdb.IOException, pa.ArrowException) as error:
-            # Errors of a result that is read as Arrow are those of Arrow.
-            if any(word in str(error) for word in FULL):
-                raise _full() from error
+                raise OSError("No space left on device") from error
+            if isinstance(error, self._duckdb.IOException):
+                raise OSError(first_line(error)) from error
+            if isinstance(error, self._duckdb.OutOfMemoryException):
+                raise InputError(
+                    f"{self._memory // 10**6:,} MB of memory are too few to sort this "
+                    f"graph: give more with --memory"
+                ) from error
             raise
-
-
-def _full() -> OSError:
-    """Return the error of a full disk, which `atomic_write` describes."""
-    return OSError("No space left on device")
 
 
 def count_cores() -> int:
