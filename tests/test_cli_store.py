@@ -104,7 +104,9 @@ def test_store__resumes_training(tables: Path, dsgrl: Any) -> None:
     assert dsgrl(words)[0] == 0
     dsgrl("store e.csv --nodes n.csv -o g --ignore city")
     result = dsgrl(f"embed g -o a.parquet {options} --resume")
-    assert_refused((result[0], "", result[2].splitlines()[-1] + "\n"), "features differ")
+    assert_refused(
+        (result[0], "", result[2].splitlines()[-1] + "\n"), "features differ"
+    )
 
 
 def test_store__with_the_columns_of_a_model(tables: Path, dsgrl: Any) -> None:

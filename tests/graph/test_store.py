@@ -143,7 +143,7 @@ def test_plan__of_a_model_misses_a_column(
     nodes = pyarrow.parquet.read_table(tables[1]).drop_columns("city")
     pyarrow.parquet.write_table(nodes, tmp_path / "n.parquet")
     for path in (tmp_path / "n.parquet", None):
-        with pytest.raises(InputError, match="has no column .*city"):
+        with pytest.raises(InputError, match=r"has no column .*city"):
             store(tables[0], path, tmp_path / "h", plan=plan)
 
 

@@ -96,7 +96,8 @@ def store(
         return
     if edges is None or out is None:
         raise InputError("expected EDGES and --out DIR, or --verify DIR")
-    plan, remembered = None, {}
+    plan: Any = None
+    remembered: dict[str, str] = {}
     if model is not None:
         if features is not None or ignore is not None or kind:
             raise InputError(
@@ -139,7 +140,7 @@ def _verify(folder: Path) -> None:
     console.print(f"{folder}: {len(manifest.files)} files as they were written")
 
 
-def _like(folder: Path) -> tuple[Any, Any]:
+def _like(folder: Path) -> tuple[Any, dict[str, str]]:
     """Return the plan of a saved model's features, and its roles of columns."""
     from dsgrl.datasets.known import plans_of, roles_of
     from dsgrl.estimator import load_model
@@ -149,7 +150,7 @@ def _like(folder: Path) -> tuple[Any, Any]:
     plans = plans_of(estimator) or {}
     if set(plans) - {DEFAULT_TYPE}:
         raise InputError(f"{folder}: the model is of several node types, expected one")
-    return plans.get(DEFAULT_TYPE), roles_of(estimator)
+    return plans.get(DEFAULT_TYPE), dict(roles_of(estimator))
 
 
 def _tuple(names: list[str] | None) -> tuple[str, ...] | None:

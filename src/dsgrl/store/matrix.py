@@ -102,7 +102,8 @@ def _sorted_pairs(num_nodes: int, *, directed: bool, with_weight: bool) -> str:
 
 
 def _numbers(batch: pa.RecordBatch, column: str) -> npt.NDArray[Any]:
-    return batch.column(column).to_numpy(zero_copy_only=False)
+    found: npt.NDArray[Any] = batch.column(column).to_numpy(zero_copy_only=False)
+    return found
 
 
 class _PointerWriter(NpyWriter):
