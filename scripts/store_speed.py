@@ -5,7 +5,7 @@
 
 Edges and nodes are generated in chunks into parquet files: scattered whole numbers as
 ids, ends that prefer some nodes, and a list of 16 numbers for every node. Needs the
-extra `scale` and, for 10^8 edges, 12 GB of disk in the folder, which is removed.
+extra `scale`. The folder is removed in the end.
 """
 
 import argparse
