@@ -81,8 +81,8 @@ def store(
 ) -> None:
     """Store a graph larger than memory as memory-mapped arrays.
 
-    embed, transform, neighbors --why and check take the folder as GRAPH and do not load
-    it whole. Killed, the command leaves nothing that looks finished: run it again.
+    embed, transform, neighbors --why and check take the folder as GRAPH; opening it
+    loads nothing. Killed, the command leaves nothing that looks finished: run it again.
     """
     from dsgrl import __version__
     from dsgrl.io.choices import Choices
