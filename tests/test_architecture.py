@@ -17,6 +17,7 @@ ORDER = {
     "typing": 0,
     "parameters": 1,
     "io": 1,
+    "store": 1.5,
     "graph": 2,
     "datasets": 3,
     "encode": 4,
@@ -49,6 +50,7 @@ ONLY_IN = {
     ),
     "optuna": ("tune",),
     "networkx": ("io/networks",),
+    "duckdb": ("store/database",),
     "pacmap": ("report/layout",),
     "fast_hdbscan": ("explore/clusters",),
     "typer": ("cli",),
@@ -157,9 +159,10 @@ def test_import__is_quick_and_does_no_work(module: str) -> None:
 
 
 def test_io__loads_no_torch() -> None:
-    modules = ["dsgrl.io"] + [
-        f"dsgrl.io.{path.stem}"
-        for path in sorted((SOURCE / "io").glob("*.py"))
+    modules = ["dsgrl.io", "dsgrl.store"] + [
+        f"dsgrl.{room}.{path.stem}"
+        for room in ("io", "store")
+        for path in sorted((SOURCE / room).glob("*.py"))
         if path.stem != "__init__"
     ]
     # All in one process: as soon as one loads torch, it is named.

@@ -9,7 +9,15 @@ import typer
 
 import dsgrl
 from dsgrl.allocator import retain_heap
-from dsgrl.cli import embedding, exploring, listing, measuring, reading, reporting
+from dsgrl.cli import (
+    embedding,
+    exploring,
+    listing,
+    measuring,
+    reading,
+    reporting,
+    storing,
+)
 from dsgrl.cli.options import console
 from dsgrl.typing import InputError
 
@@ -34,6 +42,11 @@ COMMANDS = (
         "transform",
         embedding.transform,
         "dsgrl transform new.csv --nodes new_nodes.csv --model model -o z.parquet",
+    ),
+    (
+        "store",
+        storing.store,
+        "dsgrl store edges.parquet --nodes nodes.parquet -o graph",
     ),
     (
         "evaluate",

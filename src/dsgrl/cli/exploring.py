@@ -25,7 +25,9 @@ EmbeddingsArgument = Annotated[
 ]
 GraphOption = Annotated[
     str | None,
-    typer.Option(help="What was embedded: a dataset, a table of edges or an npz."),
+    typer.Option(
+        help="What was embedded: a dataset, a table of edges, an npz or a stored graph."
+    ),
 ]
 TableOption = Annotated[
     Path, typer.Option("--out", "-o", help="Table to write: .parquet or .csv.")
@@ -156,7 +158,8 @@ def check(
         str,
         typer.Argument(
             metavar="GRAPH",
-            help="What was embedded: a dataset, a table of edges or an npz.",
+            help="What was embedded: a dataset, a table of edges, an npz or a stored "
+            "graph.",
             show_default=False,
         ),
     ],

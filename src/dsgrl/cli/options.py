@@ -17,7 +17,7 @@ GraphArgument = Annotated[
         "edges, one per relation, called as their files; npz, graphml or gml; or a "
         "folder: tables of one graph (those with source and target are edges), files "
         "of one graph each (graphml, gml, npz), edges/*.csv and nodes/*.csv of one "
-        "graph each, or the text files of a TU set.",
+        "graph each, the text files of a TU set, or what 'dsgrl store' wrote.",
         show_default=False,
     ),
 ]

@@ -53,9 +53,9 @@ def read_input(
             graph[0] if len(graph) == 1 else list(graph),
             list(nodes) if nodes else None,
             columns=roles,
-            features=_split(features),
-            ignore=_split(ignore) or (),
-            kinds=_read_kinds(kinds or ()),
+            features=split_names(features),
+            ignore=split_names(ignore) or (),
+            kinds=read_kinds(kinds or ()),
             **options,
         )
 
@@ -73,19 +73,24 @@ def _muted(other: logging.Logger) -> Iterator[None]:
 
 def show_understood(data: Any) -> None:
     """Show on stderr what was read, assumed and changed."""
-    understood = data.understood
+    show_summary(data.understood)
+
+
+def show_summary(understood: Any) -> None:
+    """Show the summary of a graph on stderr."""
     for line in (*understood.lines(), *understood.assumed, *understood.changed):
         logger.info("%s", line)
 
 
-def _split(names: str | None) -> list[str] | None:
+def split_names(names: str | None) -> list[str] | None:
     """Return names that are separated by commas."""
     if names is None:
         return None
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _read_kinds(kinds: Sequence[str]) -> dict[str, str]:
+def read_kinds(kinds: Sequence[str]) -> dict[str, str]:
+    """Return the chosen kinds of columns, given as `column=kind`."""
     found = {}
     for text in kinds:
         # A name may hold the sign as well.

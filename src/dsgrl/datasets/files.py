@@ -13,6 +13,7 @@ from dsgrl.datasets.describing import describe_data
 from dsgrl.datasets.known import plans_of, roles_of
 from dsgrl.datasets.table import DATASETS, load_dataset, suggest
 from dsgrl.graph.flat import FlatGraphs
+from dsgrl.graph.store import StoredGraph
 from dsgrl.io.arrays import FlatArrays, GraphArrays
 from dsgrl.io.choices import Choices, Notes, UnknownName
 from dsgrl.io.folders import read_folder
@@ -26,9 +27,11 @@ from dsgrl.io.networks import (
 )
 from dsgrl.io.node_table import Plans
 from dsgrl.io.npz import read_npz
+from dsgrl.io.summary import Understood
 from dsgrl.io.table_graph import Arrays, TableGraph, as_arrays
 from dsgrl.io.tables import OpenTable, is_table, open_table
 from dsgrl.io.tu import find_tu, read_tu
+from dsgrl.store.manifest import looks_stored
 from dsgrl.typing import InputError
 
 logger = logging.getLogger(__name__)
@@ -54,9 +57,9 @@ def read_graph(
             table of pandas, Polars or Arrow) with columns `source, target[, weight][,
             type]` or other common names (`from, to`; `src, dst`; `u, v`); several of
             them, one for each relation, as a list of files or {name: table}; a file of
-            a whole graph (npz, graphml, gml); a folder (see `dsgrl.io.folders`); a
-            graph of NetworkX; a SciPy sparse matrix. PyG objects are returned as they
-            are.
+            a whole graph (npz, graphml, gml); a folder (see `dsgrl.io.folders`), also
+            that of a stored graph, which becomes a `StoredGraph`; a graph of NetworkX;
+            a SciPy sparse matrix. PyG objects are returned as they are.
         nodes: a table of nodes with column `id` (or `node`, `name`, `node_id`),
             optionally `label`, `type` or `graph`; all other columns may be features.
             Several tables, one for each type of nodes, as a list of files or {name:
@@ -86,9 +89,10 @@ def read_graph(
     Raises:
         InputError: one line on what is wrong with the source.
     """
-    if hasattr(source, "edge_index") or hasattr(source, "edge_types"):
+    # Checked first: asking a stored graph for its edges makes them.
+    if isinstance(source, FlatGraphs | StoredGraph):
         return source
-    if isinstance(source, FlatGraphs):
+    if hasattr(source, "edge_index") or hasattr(source, "edge_types"):
         return source
     choices = Choices(
         columns=columns or {},
@@ -102,6 +106,11 @@ def read_graph(
         _refuse_options(str(source), nodes, choices, directed=directed)
         data = load_dataset(str(source), data_folder)
         return _with_summary(data, [str(source)], Notes(), directed=True)
+    if _is_stored(source):
+        _refuse_stored_options(Path(source), nodes, choices, directed=directed)
+        stored = StoredGraph.open(Path(source))
+        _log_summary(stored.understood)
+        return stored
     notes = Notes()
     plans = plans_of(like)
     if plans is not None and (choices.features or choices.ignore or choices.kinds):
@@ -223,6 +232,28 @@ def _refuse_options(name: str, nodes: Any, choices: Choices, *, directed: bool) 
         )
 
 
+def _is_stored(source: Any) -> bool:
+    """Whether this is the folder of a stored graph, finished or not."""
+    if not isinstance(source, str | Path) or not Path(source).is_dir():
+        return False
+    return looks_stored(Path(source))
+
+
+def _refuse_stored_options(
+    folder: Path, nodes: Any, choices: Choices, *, directed: bool
+) -> None:
+    """Refuse what is decided when a graph is stored."""
+    if (
+        nodes is not None
+        or directed
+        or choices != Choices(remembered=choices.remembered)
+    ):
+        raise InputError(
+            f"{folder}: is a stored graph with its own nodes, columns and directions: "
+            f"give such options to 'dsgrl store'"
+        )
+
+
 def _names(source: Any) -> list[str]:
     """Name what was read, for the summary."""
     if source is None:
@@ -236,6 +267,13 @@ def _names(source: Any) -> list[str]:
     return [name for each in source for name in _names(each)]
 
 
+def _log_summary(understood: Understood) -> None:
+    for line in (*understood.lines(), *understood.assumed):
+        logger.info("%s", line)
+    for line in understood.changed:
+        logger.warning("%s", line)
+
+
 def _with_summary(
     data: Any,
     sources: list[str],
@@ -246,10 +284,7 @@ def _with_summary(
 ) -> Any:
     """Attach a summary to data and log it; changes of the data are warnings."""
     understood = describe_data(data, sources, notes, directed=directed, roles=roles)
-    for line in (*understood.lines(), *understood.assumed):
-        logger.info("%s", line)
-    for line in understood.changed:
-        logger.warning("%s", line)
+    _log_summary(understood)
     if isinstance(data, FlatGraphs):
         return replace(data, understood=understood)
     data.understood = understood

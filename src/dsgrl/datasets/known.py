@@ -5,6 +5,7 @@ from typing import Any
 
 from dsgrl.graph.flat import FlatGraphs
 from dsgrl.graph.prepare import Preparation
+from dsgrl.graph.store import StoredGraph
 from dsgrl.io.grouping import DEFAULT_TYPE
 from dsgrl.io.node_table import Plans
 from dsgrl.typing import InputError
@@ -35,7 +36,7 @@ def plans_of(like: Any) -> Plans | None:
         found = {
             kind: getattr(like[kind], "column_plan", None) for kind in like.node_types
         }
-    elif hasattr(like, "edge_index") or isinstance(like, FlatGraphs):
+    elif isinstance(like, FlatGraphs | StoredGraph) or hasattr(like, "edge_index"):
         found = {DEFAULT_TYPE: getattr(like, "column_plan", None)}
     else:
         raise InputError(

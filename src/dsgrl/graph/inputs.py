@@ -21,6 +21,7 @@ from dsgrl.graph.flat import FlatGraphs
 from dsgrl.graph.graph import Graph
 from dsgrl.graph.hetero import as_hetero_graph
 from dsgrl.graph.relations import Schema
+from dsgrl.graph.store import StoredGraph
 from dsgrl.graph.structural import degree_features, structural_features
 from dsgrl.typing import InputError, Level
 
@@ -33,6 +34,8 @@ def level_of(data: Any) -> Level:
     Raises:
         InputError: if it is none of them.
     """
+    if isinstance(data, StoredGraph):
+        return "node"
     if isinstance(data, FlatGraphs):
         # Its items are created on access and need no check.
         if len(data):
@@ -74,7 +77,7 @@ def as_graph(
     Args:
         data: a `torch_geometric.data.Data` with `edge_index`, optionally `x` (dense
             or torch-sparse) and `edge_weight`, as tensors or NumPy arrays; a list or
-            dataset of them, or `FlatGraphs`; or a `HeteroData`.
+            dataset of them, or `FlatGraphs`; a `HeteroData`; or a `StoredGraph`.
         structural_columns: number of columns to compute if there is no `x`, at least 5.
         schema: the expected types and relations of a `HeteroData`.
         expected: what the model was trained on, including its schema. Other data is
@@ -101,13 +104,16 @@ def as_graph(
 
 
 def _one(data: Any, structural_columns: int | None) -> Graph:
-    """Convert one graph."""
-    num_nodes = _count_nodes(data)
-    edge_index, weight, attr = edges_of(data, num_nodes)
-    adjacency = Adjacency.from_edge_index(
-        edge_index, weight, num_nodes=num_nodes, edge_attr=attr
-    )
-    x = getattr(data, "x", None)
+    """Convert one graph; that of a store is taken as it is."""
+    if isinstance(data, StoredGraph):
+        num_nodes, adjacency, x = data.num_nodes, data.adjacency, data.features
+    else:
+        num_nodes = _count_nodes(data)
+        edge_index, weight, attr = edges_of(data, num_nodes)
+        adjacency = Adjacency.from_edge_index(
+            edge_index, weight, num_nodes=num_nodes, edge_attr=attr
+        )
+        x = getattr(data, "x", None)
     make_features = None
     if x is None:
         x = structural_features(adjacency, structural_columns)
@@ -124,7 +130,10 @@ def _one(data: Any, structural_columns: int | None) -> Graph:
         logger.warning(
             "the graph has no edges: only the features will tell nodes apart"
         )
-    return Graph(check_features(x, num_nodes), adjacency, make_features)
+    if make_features is not None or not isinstance(data, StoredGraph):
+        # Features of a store were checked when they were written.
+        x = check_features(x, num_nodes)
+    return Graph(x, adjacency, make_features)
 
 
 def _many(graphs: list[Any], structural_columns: int | None) -> Graph:

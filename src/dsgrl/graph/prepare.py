@@ -286,4 +286,4 @@ def _as_trained(x: Features, info: TableInfo, known: Columns) -> Features:
 def _remedy(known: Columns) -> str:
     if known.plan is None:
         return ""
-    return ": read its table by read_graph(..., like=model)"
+    return ": read its table by read_graph(..., like=model), or store it with --model"

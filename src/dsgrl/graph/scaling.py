@@ -27,7 +27,8 @@ class ColumnScale(NamedTuple):
             if not self.mean.any():
                 return x.with_value(x.value / self.deviation[x.pattern.col.long()])
             x = x.to_dense()
-        return (x - self.mean) / self.deviation
+        # In place: a second copy of a large table may not fit.
+        return (x - self.mean).div_(self.deviation)
 
 
 def fit_scale(

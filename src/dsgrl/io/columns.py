@@ -5,7 +5,7 @@
 JSON in the model folder.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -25,7 +25,7 @@ from dsgrl.io.encoders import (
 )
 from dsgrl.io.kinds import CONSTANT, IDENTIFIER, Inferred, infer_kind
 from dsgrl.io.values import clean
-from dsgrl.typing import InputError
+from dsgrl.typing import FloatArray, InputError
 
 # A table with fewer filled cells is sparse; as `dsgrl.graph.checks.SPARSE_BELOW`.
 SPARSE_BELOW = 0.1
@@ -84,14 +84,36 @@ class ColumnPlan:
         Raises:
             InputError: if a column is missing or holds something else.
         """
-        notes = Notes() if notes is None else notes
-        missing = [c.name for c in self.columns if c.name not in table.column_names]
+        self.check_columns(table.column_names, name)
+        blocks, counts = self.encode(table, name)
+        self.note_counts(counts, Notes() if notes is None else notes, name)
+        return FeatureTable(_join(blocks, table.num_rows), self.names, self)
+
+    def check_columns(self, given: Iterable[str], name: str = "nodes") -> None:
+        """Fail if a table lacks a column of training."""
+        present = set(given)
+        missing = [c.name for c in self.columns if c.name not in present]
         if missing:
             raise InputError(
                 f"{name}: has no column {shorten(missing)}, which the model was "
                 f"trained on: add it, its cells may be empty"
             )
-        blocks, filled, new = [], {}, {}
+
+    def encode(
+        self, table: pa.Table, name: str = "nodes"
+    ) -> tuple[list[Any], dict[str, int]]:
+        """Return the features of every column, and how many values were filled or new.
+
+        Rows do not depend on each other: a table may be encoded part by part.
+
+        Args:
+            table: see `apply`.
+            name: of the table, for messages.
+
+        Returns:
+            By column an array or a SciPy matrix [N, f]; and the counts by column.
+        """
+        blocks, counts = [], {}
         for encoder in self.columns:
             column = clean(table.column(encoder.name))
             try:
@@ -102,13 +124,20 @@ class ColumnPlan:
                     f"--ignore if it is no feature"
                 ) from error
             blocks.append(block)
+            counts[encoder.name] = count
+        return blocks, counts
+
+    def note_counts(self, counts: Mapping[str, int], notes: Notes, name: str) -> None:
+        """Note values that were filled in or are not known; see `encode`."""
+        filled, new = {}, {}
+        for encoder in self.columns:
+            count = counts[encoder.name]
             if count and isinstance(encoder, CategoryColumn):
                 new[encoder.name] = (count, encoder.other)
             elif count and isinstance(encoder, NumberColumn | ListColumn):
                 filled[encoder.name] = (count, encoder.filling)
         _note_filled(notes, name, filled)
         _note_new(notes, name, new)
-        return FeatureTable(_join(blocks, table.num_rows), self.names, self)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the plan as plain values, without those that are defaults."""
@@ -153,16 +182,35 @@ def infer_columns(
     Returns:
         The plan; None if no column is a feature.
     """
-    choices = Choices() if choices is None else choices
-    notes = Notes() if notes is None else notes
     if not table.num_rows:
         return None
+    choices = Choices() if choices is None else choices
+    notes = Notes() if notes is None else notes
+    return plan_columns(table.column_names, table.column, choices, notes, name)
+
+
+def plan_columns(
+    columns: Sequence[str],
+    read: Callable[[str], pa.ChunkedArray],
+    choices: Choices,
+    notes: Notes,
+    name: str,
+) -> ColumnPlan | None:
+    """Decide as `infer_columns` does, with one column in memory at a time.
+
+    Args:
+        columns: names of the columns that may be features.
+        read: gives the values of a column; a column of numbers may be read twice.
+        choices: see `infer_columns`.
+        notes: see `infer_columns`.
+        name: see `infer_columns`.
+    """
     left_out: dict[str, list[str]] = {}
-    found: list[tuple[Encoder, pa.ChunkedArray]] = []
-    for column_name in table.column_names:
+    found: list[Encoder] = []
+    for column_name in columns:
         if not _is_wanted(column_name, choices):
             continue
-        raw = table.column(column_name)
+        raw = read(column_name)
         column = clean(raw)
         inferred = _decide(column_name, raw, column, choices)
         if inferred.doubt:
@@ -172,7 +220,7 @@ def infer_columns(
                 left_out.setdefault(inferred.reason, []).append(column_name)
             continue
         try:
-            found.append((_fit(column_name, column, inferred), column))
+            found.append(_fit(column_name, column, inferred))
         except (InputError, pa.ArrowException) as error:
             raise InputError(
                 f"{name}: column '{column_name}' {error}; leave it out with --ignore "
@@ -180,12 +228,14 @@ def infer_columns(
             ) from error
     for reason, names in left_out.items():
         notes.change(f"{name}: left out {shorten(names)}: {reason}")
-    plan = ColumnPlan(tuple(encoder for encoder, _ in found))
+    plan = ColumnPlan(tuple(found))
     if plan.in_proportion:
         plan = ColumnPlan(
             tuple(
-                e.standardized(c) if isinstance(e, NumberColumn) else e
-                for e, c in found
+                e.standardized(clean(read(e.name)))
+                if isinstance(e, NumberColumn)
+                else e
+                for e in found
             )
         )
     return plan if plan.columns else None
@@ -230,16 +280,22 @@ def _fit(name: str, column: pa.ChunkedArray, inferred: Inferred) -> Encoder:
     return fitted
 
 
+def join_dense(blocks: list[Any], rows: int) -> FloatArray:
+    """Put arrays side by side [N, F]."""
+    width = sum(block.shape[1] for block in blocks)
+    dense = np.empty((rows, width), dtype=np.float32)
+    start = 0
+    for block in blocks:
+        dense[:, start : start + block.shape[1]] = block
+        start += block.shape[1]
+    return dense
+
+
 def _join(blocks: list[Any], rows: int) -> Any:
     """Put blocks side by side [N, F], sparse where most cells are zero."""
-    width = sum(block.shape[1] for block in blocks)
     if not any(sp.issparse(block) for block in blocks):
-        dense = np.empty((rows, width), dtype=np.float32)
-        start = 0
-        for block in blocks:
-            dense[:, start : start + block.shape[1]] = block
-            start += block.shape[1]
-        return dense
+        return join_dense(blocks, rows)
+    width = sum(block.shape[1] for block in blocks)
     joined = sp.hstack([sp.csr_matrix(block) for block in blocks], format="csr")
     joined.sort_indices()
     is_sparse = joined.nnz < SPARSE_BELOW * rows * width

@@ -8,9 +8,10 @@ import codecs
 import csv
 import io
 import mmap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -58,23 +59,39 @@ class CsvFile:
             table = self._parse(columns, dict.fromkeys(columns, pa.string()))
         return table
 
+    def stream(
+        self, columns: Sequence[str], text: Collection[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """Read some columns block by block; those in `text` as they are written.
+
+        The types of the others are those of the first block. A later block that does
+        not fit them raises `ArrowInvalid` ("conversion error").
+        """
+        types = {name: pa.string() for name in columns if name in text}
+        with pyarrow.csv.open_csv(self.path, **self._options(columns, types)) as found:
+            yield from found
+
     def _parse(self, columns: Sequence[str], types: dict[str, pa.DataType]) -> pa.Table:
-        return pyarrow.csv.read_csv(
-            self.path,
-            read_options=pyarrow.csv.ReadOptions(
+        return pyarrow.csv.read_csv(self.path, **self._options(columns, types))
+
+    def _options(
+        self, columns: Sequence[str], types: dict[str, pa.DataType]
+    ) -> dict[str, Any]:
+        return {
+            "read_options": pyarrow.csv.ReadOptions(
                 block_size=BLOCK_BYTES,
                 column_names=None if self.has_header else self.columns,
             ),
-            parse_options=pyarrow.csv.ParseOptions(
+            "parse_options": pyarrow.csv.ParseOptions(
                 delimiter=self.separator, newlines_in_values=self.has_quotes
             ),
-            convert_options=pyarrow.csv.ConvertOptions(
+            "convert_options": pyarrow.csv.ConvertOptions(
                 column_types=types,
                 include_columns=list(columns),
                 # Where semicolons separate, a comma is a decimal point.
                 decimal_point="," if self.separator == ";" else ".",
             ),
-        )
+        }
 
 
 def open_csv(path: Path, *, needs_header: bool = True) -> CsvFile:

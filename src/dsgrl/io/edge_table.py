@@ -81,7 +81,9 @@ def read_edges(table: OpenTable, choices: Choices, notes: Notes) -> EdgeTable:
     return EdgeTable(table.name, table.stem, source, target, weight, types, roles)
 
 
-def read_ids(name: str, table: pa.Table, column: str, what: str) -> pa.ChunkedArray:
+def read_ids(
+    name: str, table: pa.Table, column: str, what: str, first: int = 0
+) -> pa.ChunkedArray:
     """Return a column of ids as int64 or string.
 
     Args:
@@ -89,6 +91,7 @@ def read_ids(name: str, table: pa.Table, column: str, what: str) -> pa.ChunkedAr
         table: the table.
         column: the column.
         what: what every row must have, for messages.
+        first: number of its first row, for messages.
     """
     ids = table.column(column)
     if pa.types.is_dictionary(ids.type):
@@ -98,7 +101,7 @@ def read_ids(name: str, table: pa.Table, column: str, what: str) -> pa.ChunkedAr
     if pa.types.is_floating(ids.type):
         ids = pc.if_else(pc.is_nan(ids), None, ids)
     if ids.null_count:
-        row = int(np.asarray(ids.is_null()).argmax())
+        row = first + int(np.asarray(ids.is_null()).argmax())
         raise InputError(f"{name}: row {row + 1} has no {what}, expected an id")
     is_integer = pa.types.is_integer(ids.type)
     if pa.types.is_floating(ids.type):
@@ -119,8 +122,10 @@ def same_type(columns: list[Any]) -> list[Any]:
     return [column.cast(pa.string()) for column in columns]
 
 
-def read_weights(name: str, column: pa.ChunkedArray, role: str) -> FloatArray:
-    """Return weights, which are finite and not negative [E]."""
+def read_weights(
+    name: str, column: pa.ChunkedArray, role: str, first: int = 0
+) -> FloatArray:
+    """Return weights, which are finite and not negative [E]; see `read_ids`."""
     try:
         values = as_numbers(clean(column))
     except (InputError, pa.ArrowException) as error:
@@ -128,13 +133,13 @@ def read_weights(name: str, column: pa.ChunkedArray, role: str) -> FloatArray:
     if np.isnan(values).any():
         row = int(np.isnan(values).argmax())
         raise InputError(
-            f"{name}: column '{role}', row {row + 1} holds '{column[row]}', expected a "
-            f"number: fill or drop it first"
+            f"{name}: column '{role}', row {first + row + 1} holds '{column[row]}', "
+            f"expected a number: fill or drop it first"
         )
     if (values < 0).any():
         row = int((values < 0).argmax())
         raise InputError(
-            f"{name}: row {row + 1} has the negative weight {values[row]:g}, "
+            f"{name}: row {first + row + 1} has the negative weight {values[row]:g}, "
             f"expected weights >= 0"
         )
     return values.astype(np.float32)

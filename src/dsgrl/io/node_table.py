@@ -71,7 +71,7 @@ def read_nodes(
         return None if named is None else _find_better_id(table, name, named)
 
     roles = find_node_roles(table.name, table.columns, choices, notes, better_id)
-    wanted = _wanted_columns(table, roles, choices, notes, plans)
+    wanted = wanted_columns(table, roles, choices, notes, plans)
     used = (roles.id, roles.label, roles.type, roles.graph)
     found = table.read(
         (*used, *wanted),
@@ -123,13 +123,14 @@ def split_columns(
     return NodeTable(name, table.stem, ids, labels, types, graphs, columns, roles)
 
 
-def _wanted_columns(
+def wanted_columns(
     table: OpenTable,
     roles: NodeRoles,
     choices: Choices,
     notes: Notes,
     plans: Plans | None,
 ) -> list[str]:
+    """Return the columns that may be features; see `read_nodes`."""
     if plans is None and choices.features is not None:
         return [c for c in table.columns if c in choices.features]
     if plans is None:

@@ -27,7 +27,11 @@ PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".7z", ".tar", ".tgz")
 # gigabytes.
 MOST_COLUMNS = 50_000
 
+# Rows of a parquet file that are read at once by `OpenTable.stream`.
+ROWS_AT_ONCE = 1 << 18
+
 Reader = Callable[[Sequence[str], Collection[str]], pa.Table]
+Streamer = Callable[[Sequence[str], Collection[str]], Iterator[pa.RecordBatch]]
 
 
 class OpenTable(NamedTuple):
@@ -39,6 +43,7 @@ class OpenTable(NamedTuple):
         columns: names of its columns, each once.
         reader: reads some columns, those of a second list as text.
         is_written: whether the file is text, so that numbers are written as such.
+        streamer: reads as `reader`, block by block; only files have it.
     """
 
     name: str
@@ -46,6 +51,7 @@ class OpenTable(NamedTuple):
     columns: list[str]
     reader: Reader
     is_written: bool = False
+    streamer: Streamer | None = None
 
     def read(
         self,
@@ -154,6 +160,7 @@ def _open_file(path: Path, what: str, notes: Notes | None) -> OpenTable:
                 path.stem,
                 file.schema_arrow.names,
                 lambda columns, _: file.read(columns=list(columns)),
+                streamer=lambda columns, _: stream_parquet(path, columns),
             )
         opened = open_csv(path, needs_header=what != "edges")
     usual = "\t" if suffix == ".tsv" else ","
@@ -167,7 +174,14 @@ def _open_file(path: Path, what: str, notes: Notes | None) -> OpenTable:
             return pa.table({})
         return opened.read(columns, text)
 
-    return OpenTable(name, path.stem, opened.columns, read, is_written=True)
+    return OpenTable(name, path.stem, opened.columns, read, True, opened.stream)
+
+
+def stream_parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Read some columns of a parquet file in batches of bounded size."""
+    # A buffer: without it a whole group of rows, which may be the file, is in memory.
+    with pyarrow.parquet.ParquetFile(path, buffer_size=1 << 20) as file:
+        yield from file.iter_batches(ROWS_AT_ONCE, columns=list(columns))
 
 
 def check_suffix(path: Path) -> None:
