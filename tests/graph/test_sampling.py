@@ -9,12 +9,8 @@ from torch_geometric.data import Data, HeteroData
 
 from dsgrl.graph import Adjacency, Graph, as_graph
 from dsgrl.graph.batches import node_batches
-from dsgrl.graph.sampling import (
-    NeighborSampler,
-    SampledAdjacency,
-    draw_entries,
-    induced_subgraph,
-)
+from dsgrl.graph.sampled import SampledAdjacency
+from dsgrl.graph.sampling import NeighborSampler, draw_entries, induced_subgraph
 
 EVERYONE = 10_000
 
