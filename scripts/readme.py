@@ -66,7 +66,7 @@ ANCHORS = {
 
 
 def anchors_table() -> str:
-    """Return scores of all anchors as Markdown, with features first."""
+    """Return scores and seconds of all anchors as Markdown, with features first."""
     lines = (ROOT / "results/anchors.jsonl").read_text().splitlines()
     found: dict[str, dict[tuple[bool, str], dict[str, float]]] = {}
     for row in map(json.loads, lines):
@@ -82,6 +82,10 @@ def anchors_table() -> str:
     rows = [_row(name, values, 1) for name, values in scores.items()]
     means = map(statistics.fmean, zip(*scores.values(), strict=True))
     rows.append(_row(f"mean of {len(scores)}", means, 2))
+    seconds = (
+        sum(cells[key]["fit_seconds"] for cells in found.values()) for key in ANCHORS
+    )
+    rows.append(_row(f"seconds of {len(scores)} fits", seconds, 0))
     head = f"| dataset | {' | '.join(ANCHORS.values())} |"
     return "\n".join([head, "|---" * (len(ANCHORS) + 1) + "|", *rows])
 
