@@ -19,6 +19,7 @@ ORDER = {
     "typing": 0,
     "parameters": 1,
     "io": 1,
+    "ranks": 1,
     "graph": 2,
     "datasets": 3,
     "encode": 4,

@@ -5,26 +5,36 @@ from collections.abc import Iterator
 import torch
 
 from dsgrl.graph.graph import Graph
+from dsgrl.ranks import ALONE, Ranks
 
 # Nodes and edges handled at once: a few hundred MB at the default widths.
 PART_ELEMENTS = 1 << 18
 
 
-def shuffled_batches(graph: Graph, size: int | None) -> Iterator[Graph]:
+def shuffled_batches(
+    graph: Graph, size: int | None, ranks: Ranks = ALONE
+) -> Iterator[Graph]:
     """Yield every graph once, in random order, in batches of nearly equal size.
 
     Args:
         graph: many graphs; a single one is yielded unchanged.
         size: largest number of graphs per batch; None for all at once.
+        ranks: the processes that every batch is divided among; what is yielded is the
+            share of this one.
     """
     if graph.ptr is None:
         yield graph
         return
     count = graph.num_graphs
-    order = torch.randperm(count).to(graph.ptr.device)
+    order = torch.randperm(count, generator=ranks.generator()).to(graph.ptr.device)
     # Equal sizes: a small last batch would have too few graphs to compare.
-    for numbers in order.tensor_split(-(-count // (size or count))):
-        yield graph.take(numbers)
+    for numbers in order.tensor_split(count_batches(count, size)):
+        yield graph.take(ranks.share(numbers))
+
+
+def count_batches(count: int, size: int | None) -> int:
+    """Return the number of batches that `count` graphs are divided into."""
+    return -(-count // (size or count))
 
 
 def graph_parts(graph: Graph) -> Iterator[Graph]:

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from dsgrl.graph import Graph, Spec
 from dsgrl.graph.batches import shuffled_batches
 from dsgrl.methods.config import FitConfig
+from dsgrl.ranks import ALONE, Ranks
 from dsgrl.typing import Level, LossTerms
 
 Need = Literal["labels", "edge_attr"]
@@ -77,6 +78,9 @@ class Method(nn.Module):
         needs: what it uses besides features and edges; a method sees labels only if
             it needs "labels".
         forms: named settings; by default one with the name of the method.
+        is_exact: whether several processes compute the loss of one process with the
+            whole batch; if not, each compares the rows of its share only.
+        ranks: the processes in which it is trained.
     """
 
     Config: ClassVar[type[FitConfig]] = FitConfig
@@ -86,6 +90,8 @@ class Method(nn.Module):
     is_trained: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset()
     forms: ClassVar[Mapping[str, Form]] = {}
+    is_exact: ClassVar[bool] = False
+    ranks: Ranks = ALONE
 
     @classmethod
     def build(cls, config: Any, spec: Spec) -> Self:
@@ -105,8 +111,11 @@ class Method(nn.Module):
         return graph
 
     def batches(self, graph: Graph, config: Any) -> Iterator[Any]:
-        """Yield the batches of one epoch: the graph, or shuffled batches of graphs."""
-        return shuffled_batches(graph, config.batch_size)
+        """Yield the batches of one epoch: the graph, or shuffled batches of graphs.
+
+        With several processes (`ranks`), yield the share of this one of each of them.
+        """
+        return shuffled_batches(graph, config.batch_size, self.ranks)
 
     def training_loss(self, batch: Any) -> LossTerms:
         """Return the terms to minimise on this batch."""

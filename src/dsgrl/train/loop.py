@@ -10,7 +10,8 @@ from torch import Tensor
 from dsgrl.graph import Graph
 from dsgrl.methods.base import Method, Progress
 from dsgrl.methods.config import FitConfig, StopByLinks
-from dsgrl.train.diagnostics import is_collapsed, measure_health
+from dsgrl.train.diagnostics import SAMPLE_ROWS, is_collapsed, measure_health
+from dsgrl.train.distributed import average_before_steps
 from dsgrl.train.links import HeldOutLinks
 from dsgrl.train.watch import Watch
 from dsgrl.typing import DivergenceError
@@ -62,6 +63,9 @@ class Training:
         else:
             self.epochs = int(stop)
         self.optimizers = method.optimizers(config)
+        self.ranks = method.ranks
+        for optimizer in self.optimizers:
+            average_before_steps(optimizer, self.ranks)
         # The learning rates at the end of the warm-up.
         self.rates = [_rates(optimizer) for optimizer in self.optimizers]
         self.epoch = self.steps = 0
@@ -128,6 +132,8 @@ class Training:
         self._set_rates()
         row = {"epoch": float(self.epoch), **self._pass()}
         self.method.after_epoch(self._progress())
+        # What a method has chosen on its share, e.g. augmentations.
+        self.ranks.copy_from_first(self.method.buffers())
         if not self.has_warned and self.epoch >= 10 and is_collapsed(row):
             _warn_of_collapse(row, self.epoch)
             self.has_warned = True
@@ -154,7 +160,14 @@ class Training:
             rows.append(loss.numbers())
             embedded.append(loss.z)
         mean = {k: sum(row[k] for row in rows) / len(rows) for k in rows[0]}
-        return {**mean, **measure_health(torch.cat(embedded))}
+        health = measure_health(self._gather_some(torch.cat(embedded)))
+        return {**self.ranks.average_row(mean), **health}
+
+    def _gather_some(self, z: Tensor) -> Tensor:
+        """Return rows of all processes, enough to measure their spread."""
+        if self.ranks.count == 1:
+            return z
+        return self.ranks.gather(z[:: max(1, z.size(0) // SAMPLE_ROWS)])
 
     def _progress(self) -> Progress:
         return Progress(self.epoch, self.steps, self.epochs)
@@ -170,7 +183,10 @@ class Training:
                 group["lr"] = rate * share
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything that the rest of the training depends on."""
+        """Return everything that the rest of the training depends on.
+
+        With several processes, all of them call it.
+        """
         return {
             "epoch": self.epoch,
             "steps": self.steps,
@@ -180,7 +196,7 @@ class Training:
             "method_state": self.method.training_state(),
             "optimizers": [_copied(o.state_dict()) for o in self.optimizers],
             "watch": None if self.watch is None else self.watch.state_dict(),
-            "random": _random_state(self.graph.adjacency.device),
+            "random": self._random_states(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -194,7 +210,17 @@ class Training:
             optimizer.load_state_dict(_copied(saved))
         if self.watch is not None:
             self.watch.load_state_dict(state["watch"])
-        _set_random_state(state["random"], self.graph.adjacency.device)
+        random = state["random"]
+        if self.ranks.count > 1:
+            random = {k: v[self.ranks.rank].clone() for k, v in random.items()}
+        _set_random_state(random, self.graph.adjacency.device)
+
+    def _random_states(self) -> dict[str, Tensor]:
+        """Return the random state; of several processes, those of all of them."""
+        state = _random_state(self.graph.adjacency.device)
+        if self.ranks.count == 1:
+            return state
+        return {name: self.ranks.stack(value) for name, value in state.items()}
 
 
 def plan_links(
