@@ -1,0 +1,255 @@
+"""Several ranks compute what one does on the whole batch."""
+
+import copy
+import itertools
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from dsgrl.encode import BatchNorm
+from dsgrl.graph import as_graph
+from dsgrl.graph.batches import shuffled_batches
+from dsgrl.graph.spec import Spec
+from dsgrl.losses.objective import objective
+from dsgrl.methods import METHODS
+from dsgrl.ranks import ALONE, ManyRanks, Ranks
+from dsgrl.train.distributed import average_before_steps, share_ranks
+from dsgrl.typing import InputError
+from samples import make_config, make_graphs
+from threads import ThreadRank, run_ranks
+
+# Rows of each rank: equal, unequal, more than columns or fewer, one without any.
+SHARES = [(6, 6), (9, 3), (7, 4, 1), (2, 1), (5, 0)]
+OPTIONS = [
+    {"invariance_form": form, "regularizer": regularizer, "standardize": standardize}
+    for form, regularizer, standardize in itertools.product(
+        ("mse", "frobenius"), ("covariance", "orthogonality"), (False, True)
+    )
+]
+
+
+def close(found: Any, expected: Any) -> None:
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
+
+
+class Twin(nn.Module):
+    """A linear map for each view, whose weights are also those of Eq. 5."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 5), nn.Linear(4, 5)
+        self.double()
+
+    def loss(self, x: Tensor, ranks: Ranks, options: dict[str, Any]) -> Tensor:
+        stacked = torch.cat([self.first.weight, self.second.weight])
+        z1, z2 = self.first(x), self.second(x.square())
+        terms = objective(
+            z1, z2, [stacked], unit_rows=options["standardize"], ranks=ranks, **options
+        )
+        return torch.stack(list(terms.values()))
+
+
+def gradients(module: nn.Module) -> list[Tensor]:
+    return [p.grad for p in module.parameters() if p.grad is not None]
+
+
+@pytest.mark.parametrize(
+    "options", OPTIONS, ids=lambda o: "-".join(map(str, o.values()))
+)
+@pytest.mark.parametrize("sizes", SHARES, ids=str)
+def test_objective__is_that_of_all_rows(
+    sizes: tuple[int, ...], options: dict[str, Any]
+) -> None:
+    model = Twin()
+    x = torch.randn(sum(sizes), 4, dtype=torch.float64) + 3
+    shares = x.split(list(sizes))
+
+    def train(ranks: ThreadRank) -> tuple[Tensor, list[Tensor]]:
+        own = copy.deepcopy(model)
+        terms = own.loss(shares[ranks.rank], ranks, options)
+        terms.sum().backward()
+        ranks.average_gradients(list(own.parameters()))
+        return terms.detach(), gradients(own)
+
+    expected = model.loss(x, ALONE, options)
+    expected.sum().backward()
+    for terms, found in run_ranks(len(sizes), train):
+        close(terms, expected.detach())
+        close(found, gradients(model))
+
+
+@pytest.mark.parametrize("sizes", [(6, 6), (9, 3), (11, 1), (1, 0)], ids=str)
+def test_batch_norm__has_the_statistics_of_all_rows(sizes: tuple[int, int]) -> None:
+    norm = BatchNorm(3).double()
+    nn.init.normal_(norm.weight)
+    x = 2 * torch.randn(sum(sizes), 3, dtype=torch.float64) + 5
+    pull = torch.randn_like(x)
+    parts, pulls = x.split(list(sizes)), pull.split(list(sizes))
+
+    def train(ranks: ThreadRank) -> tuple[Any, ...]:
+        own = copy.deepcopy(norm)
+        own.ranks = ranks
+        h = parts[ranks.rank].clone().requires_grad_()
+        result = own(h)
+        # The loss of a rank is its part of the sum: gradients are to be summed.
+        (result * pulls[ranks.rank]).sum().backward()
+        ranks.average_gradients(list(own.parameters()))
+        grads = [ranks.count * grad for grad in gradients(own)]
+        return result.detach(), h.grad, grads, own.state_dict()
+
+    found = run_ranks(2, train)
+    h = x.clone().requires_grad_()
+    expected = norm(h)
+    (expected * pull).sum().backward()
+    close(torch.cat([rank[0] for rank in found]), expected.detach())
+    close(torch.cat([rank[1] for rank in found]), h.grad)
+    for rank in found:
+        close(rank[2], gradients(norm))
+        close(rank[3], norm.state_dict())
+
+
+def build(name: str, **flat: Any) -> tuple[Any, Any, Any]:
+    """Build a method for graphs without any chance in its training, in 64 bits."""
+    graph = as_graph(make_graphs())
+    spec = Spec.of(graph)
+    config = make_config(name, spec, **flat)
+    method = METHODS[name].build(config, spec).double()
+    return method, graph_in_doubles(graph), config
+
+
+def graph_in_doubles(graph: Any) -> Any:
+    import dataclasses
+
+    adjacency = graph.adjacency.with_value(graph.adjacency.value.double())
+    return dataclasses.replace(graph, x=graph.x.double(), adjacency=adjacency)
+
+
+STILL = {"dropout": 0.0, "edge_drop": 0.0, "feature_drop": 0.0}
+METHOD_CASES = {
+    "default": STILL,
+    "batch norm": {**STILL, "norm": "batch"},
+    "topology": {**STILL, "augment": "topology"},
+    "both": {**STILL, "augment": "both", "norm": "batch", "standardize": True},
+    "orthogonality": {
+        **STILL,
+        "augment": "feature",
+        "regularizer": "orthogonality",
+        "orthogonality_weight": 1.0,
+    },
+}
+
+
+@pytest.mark.parametrize("case", METHOD_CASES)
+def test_dsgrl__takes_the_steps_of_one_process(case: str) -> None:
+    method, graph, config = build("dsgrl", **METHOD_CASES[case])
+    numbers = torch.arange(8)
+
+    def train(ranks: Ranks) -> tuple[Any, Any]:
+        own = copy.deepcopy(method).train()
+        share_ranks(own, ranks)
+        optimizers = own.optimizers(config)
+        for optimizer in optimizers:
+            average_before_steps(optimizer, ranks)
+        losses = []
+        for order in (numbers, numbers.flip(0)[:7]):
+            # Shares of 4 and 4 graphs, then of 4 and 3.
+            loss = own.step(graph.take(ranks.share(order)), optimizers)
+            losses.append(loss.numbers())
+        return losses, own.state_dict(), gradients(own)
+
+    losses, state, grads = train(ALONE)
+    assert losses[0]["loss"] != losses[1]["loss"]
+    for found in run_ranks(2, train):
+        assert found[0] == [pytest.approx(row, rel=1e-8) for row in losses]
+        close(found[2], grads)
+        # Adam's first steps magnify what rounding leaves of a gradient.
+        torch.testing.assert_close(found[1], state, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients__without_one_on_any_rank_stay_so() -> None:
+    def train(ranks: ThreadRank) -> list[Any]:
+        ranks.BUCKET = 4
+        found = [nn.Parameter(torch.zeros(3)) for _ in range(3)]
+        found.append(nn.Parameter(torch.zeros(2, dtype=torch.float64)))
+        found[1].grad = torch.full((3,), 2.0 + ranks.rank)
+        found[3].grad = torch.full((2,), 1.0 + ranks.rank, dtype=torch.float64)
+        if ranks.rank:
+            found[2].grad = torch.ones(3)
+        ranks.average_gradients(found)
+        return [None if p.grad is None else p.grad.tolist() for p in found]
+
+    for grads in run_ranks(2, train):
+        assert grads == [None, [2.5] * 3, [0.5] * 3, [1.5] * 2]
+
+
+def test_shuffled_batches__shares_are_the_batches_of_one() -> None:
+    graph = as_graph(make_graphs())
+
+    def draw(ranks: Ranks) -> list[list[int]]:
+        batches = shuffled_batches(graph, 5, ranks)
+        return [b.origin.numbers.tolist() for b in batches if b.origin is not None]
+
+    first, second = run_ranks(2, draw)
+    assert [len(a) + len(b) for a, b in zip(first, second, strict=True)] == [4, 4]
+    assert sorted(sum(first + second, [])) == list(range(8))
+
+
+def test_exchange__rows_numbers_bytes_and_tensors() -> None:
+    def exchange(ranks: ThreadRank) -> list[Any]:
+        rank = ranks.rank
+        flag, table = torch.tensor(rank == 0), torch.full((2,), 5 - rank)
+        ranks.copy_from_first([flag, table])
+        return [
+            ranks.gather(torch.full((rank, 2), float(rank))).tolist(),
+            ranks.count_rows(torch.zeros(70_000 + rank, 1)),
+            ranks.mean(torch.full((70_000 + rank, 1), 2.0)),
+            ranks.from_first(0.1 + rank),
+            ranks.largest(3 - rank),
+            ranks.average_row({"loss": float(rank)}),
+            ranks.send_bytes(b"\x00state" if rank == 0 else b"other"),
+            ranks.send_bytes(None),
+            ranks.send_bytes(b""),
+            (bool(flag), table.tolist()),
+            ranks.on_first(lambda: "done"),
+        ]
+
+    found = run_ranks(3, exchange)
+    assert found[0][-1] == "done"
+    assert found[2][-1] is None
+    for each in found:
+        assert each[:-1] == [
+            [[1.0, 1.0], [2.0, 2.0], [2.0, 2.0]],
+            210_003,
+            (torch.tensor([2.0]), 210_003),
+            0.1,
+            3,
+            {"loss": 1.0},
+            b"\x00state",
+            None,
+            b"",
+            (True, [5, 5]),
+        ]
+
+
+def test_on_first__a_mistake_stops_all() -> None:
+    def refuse(ranks: ThreadRank) -> str:
+        def fail() -> None:
+            raise InputError("no such folder")
+
+        with pytest.raises(InputError) as caught:
+            ranks.on_first(fail)
+        return str(caught.value)
+
+    assert run_ranks(2, refuse) == ["no such folder"] * 2
+
+
+def test_share_ranks__refuses_a_batch_norm_of_one_process() -> None:
+    method, _, _ = build("dsgrl", norm="batch")
+    method.encoder.norms[0] = nn.BatchNorm1d(method.encoder.widths[0])
+    share_ranks(method, ALONE)
+    with pytest.raises(
+        InputError, match=r"encoder\.norms\.0.*dsgrl\.encode\.BatchNorm"
+    ):
+        share_ranks(method, ManyRanks(0, 2))
