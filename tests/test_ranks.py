@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,9 +16,16 @@ from dsgrl.graph.spec import Spec
 from dsgrl.losses.objective import objective
 from dsgrl.methods import METHODS
 from dsgrl.ranks import ALONE, ManyRanks, Ranks
-from dsgrl.train.distributed import average_before_steps, share_ranks
+from dsgrl.train.batches import embed_all
+from dsgrl.train.distributed import (
+    average_before_steps,
+    check_same,
+    check_shardable,
+    share_ranks,
+)
+from dsgrl.train.own_state import gather_state, pick_state
 from dsgrl.typing import InputError
-from samples import make_config, make_graphs
+from samples import make_config, make_graph, make_graphs
 from threads import ThreadRank, run_ranks
 
 # Rows of each rank: equal, unequal, more than columns or fewer, one without any.
@@ -120,16 +128,14 @@ def build(name: str, **flat: Any) -> tuple[Any, Any, Any]:
 
 
 def graph_in_doubles(graph: Any) -> Any:
-    import dataclasses
-
     adjacency = graph.adjacency.with_value(graph.adjacency.value.double())
-    return dataclasses.replace(graph, x=graph.x.double(), adjacency=adjacency)
+    return replace(graph, x=graph.x.double(), adjacency=adjacency)
 
 
 STILL = {"dropout": 0.0, "edge_drop": 0.0, "feature_drop": 0.0}
 METHOD_CASES = {
     "default": STILL,
-    "batch norm": {**STILL, "norm": "batch"},
+    "no norm": {**STILL, "norm": None},
     "topology": {**STILL, "augment": "topology"},
     "both": {**STILL, "augment": "both", "norm": "batch", "standardize": True},
     "orthogonality": {
@@ -193,7 +199,7 @@ def test_shuffled_batches__shares_are_the_batches_of_one() -> None:
 
     first, second = run_ranks(2, draw)
     assert [len(a) + len(b) for a, b in zip(first, second, strict=True)] == [4, 4]
-    assert sorted(sum(first + second, [])) == list(range(8))
+    assert sorted(itertools.chain(*first, *second)) == list(range(8))
 
 
 def test_exchange__rows_numbers_bytes_and_tensors() -> None:
@@ -231,6 +237,56 @@ def test_exchange__rows_numbers_bytes_and_tensors() -> None:
             b"",
             (True, [5, 5]),
         ]
+
+
+def test_own_state__each_rank_gets_its_own_back() -> None:
+    def keep(ranks: ThreadRank) -> bool:
+        own = {"pairs": torch.arange(5 * ranks.rank).view(-1, 5)}
+        if ranks.rank == 2:
+            own["more"] = torch.tensor(True)
+        found = pick_state(gather_state(own, ranks), ranks)
+        return found.keys() == own.keys() and all(
+            torch.equal(found[name], own[name]) for name in own
+        )
+
+    assert run_ranks(3, keep) == [True] * 3
+
+
+def test_embed_all__shares_come_back_in_order() -> None:
+    method, graph, _ = build("dsgrl", floor=False)
+    method.eval()
+    expected = embed_all(method, graph)
+    for found in run_ranks(3, lambda ranks: embed_all(method, graph, ranks)):
+        close(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "message"),
+    [
+        (make_graph(9, torch.Generator()), 4, "a single graph in one batch"),
+        (make_graphs(), 3, "batch_size=3: batches of 2 graphs.*3 processes"),
+        (make_graphs(), 2, "batch_size=2: batches of 2 graphs.*3 processes"),
+    ],
+)
+def test_check_shardable__refuses(data: Any, size: int, message: str) -> None:
+    config = make_config("dsgrl", batch_size=size)
+    graph = as_graph(data)
+    check_shardable(graph, config, ALONE)
+    with pytest.raises(InputError, match=message):
+        check_shardable(graph, config, ManyRanks(0, 3))
+
+
+def test_check_same__names_what_differs() -> None:
+    def compare(ranks: ThreadRank) -> str:
+        parts = {"edges": "a", "features": "b" if ranks.rank < 2 else "c"}
+        with pytest.raises(InputError) as caught:
+            check_same(parts, ranks)
+        check_same({"edges": "a"}, ranks)
+        return str(caught.value)
+
+    said = run_ranks(3, compare)
+    assert said[0].startswith("process 2 has other features than process 0")
+    assert len(set(said)) == 1
 
 
 def test_on_first__a_mistake_stops_all() -> None:
