@@ -147,27 +147,27 @@ METHOD_CASES = {
 }
 
 
+def take_steps(built: Any, ranks: Ranks) -> tuple[Any, Any, Any]:
+    """Take two steps; return the losses, the weights and the last gradients."""
+    method, graph, config = copy.deepcopy(built[0]).train(), *built[1:]
+    share_ranks(method, ranks)
+    optimizers = method.optimizers(config)
+    for optimizer in optimizers:
+        average_before_steps(optimizer, ranks)
+    losses = []
+    for order in (torch.arange(8), torch.arange(7).flip(0)):
+        # Shares of 4 and 4 graphs, then of 4 and 3.
+        loss = method.step(graph.take(ranks.share(order)), optimizers)
+        losses.append(loss.numbers())
+    return losses, method.state_dict(), gradients(method)
+
+
 @pytest.mark.parametrize("case", METHOD_CASES)
 def test_dsgrl__takes_the_steps_of_one_process(case: str) -> None:
-    method, graph, config = build("dsgrl", **METHOD_CASES[case])
-    numbers = torch.arange(8)
-
-    def train(ranks: Ranks) -> tuple[Any, Any]:
-        own = copy.deepcopy(method).train()
-        share_ranks(own, ranks)
-        optimizers = own.optimizers(config)
-        for optimizer in optimizers:
-            average_before_steps(optimizer, ranks)
-        losses = []
-        for order in (numbers, numbers.flip(0)[:7]):
-            # Shares of 4 and 4 graphs, then of 4 and 3.
-            loss = own.step(graph.take(ranks.share(order)), optimizers)
-            losses.append(loss.numbers())
-        return losses, own.state_dict(), gradients(own)
-
-    losses, state, grads = train(ALONE)
+    built = build("dsgrl", **METHOD_CASES[case])
+    losses, state, grads = take_steps(built, ALONE)
     assert losses[0]["loss"] != losses[1]["loss"]
-    for found in run_ranks(2, train):
+    for found in run_ranks(2, lambda ranks: take_steps(built, ranks)):
         assert found[0] == [pytest.approx(row, rel=1e-8) for row in losses]
         close(found[2], grads)
         # Adam's first steps magnify what rounding leaves of a gradient.

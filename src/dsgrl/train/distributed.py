@@ -65,7 +65,8 @@ class Processes(ManyRanks):
         try:
             dist.all_reduce(value)
         except RuntimeError as error:
-            reason = str(error).splitlines()[0].split("] ", 1)[-1]
+            # The first sentence, without the place in gloo's source.
+            reason = str(error).split("] ", 1)[-1].split(". ")[0].splitlines()[0]
             raise LostProcessError(
                 f"another process of this run has ended or does not answer ({reason})"
             ) from error
