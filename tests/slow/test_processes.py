@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from dsgrl.train.checkpoint import list_checkpoints
 from dsgrl.train.distributed import current_ranks, processes
 
 pytestmark = pytest.mark.slow
+TWO_MACHINES = Path(__file__).parents[2] / "scripts" / "two_machines.sh"
 SPAWN = multiprocessing.get_context("spawn")
 # Without dropout, and all graphs in one batch: nothing is left to chance or order.
 STILL = "--set dropout=0 --batch-size 100 --epochs 4"
@@ -133,7 +135,7 @@ def test_embed__two_processes_end_where_one_does(tmp_path: Path) -> None:
     folder = tmp_path / "here"
     write_tables(folder, "graph")
     words = f"{EMBED} {STILL} --model model"
-    run_alone(folder, words.replace("z.parquet", "one.parquet").replace("model", "m1"))
+    run_alone(folder, f"{words}1".replace("z.parquet", "one.parquet"))
     code, printed, said = run(folder, words)
     assert code == 0
     assert printed.count("wrote z.parquet") == 1
@@ -141,7 +143,7 @@ def test_embed__two_processes_end_where_one_does(tmp_path: Path) -> None:
     assert {"z.parquet", "model"} <= {path.name for path in folder.iterdir()}
     histories = [
         np.genfromtxt(folder / name / "history.csv", delimiter=",", names=True)
-        for name in ("m1", "model")
+        for name in ("model1", "model")
     ]
     for column in ("loss", "invariance", "covariance", "effective_rank"):
         one, two = (history[column] for history in histories)
@@ -225,3 +227,31 @@ def test_mistake__is_one_line(words: str, message: str, tmp_path: Path) -> None:
     assert printed == ""
     (line,) = (line for line in said if "error" in line)
     assert message in line
+
+
+def test_two_machines__in_two_network_namespaces(tmp_path: Path) -> None:
+    """Each has its own folder and no network but a cable; the first one writes."""
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        write_tables(folder, "graph")
+    words = f"{EMBED} {STILL} --checkpoint run --every 1"
+    process = subprocess.run(
+        [str(TWO_MACHINES), *map(str, folders), *words.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=environment(PYTHON=sys.executable),
+    )
+    if process.returncode == 77:
+        pytest.skip(process.stderr.strip())
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.count("wrote z.parquet") == 1
+    sent = re.search(r"sent (\d+) bytes over the cable", process.stderr)
+    assert sent
+    assert int(sent[1]) > 10_000
+    assert {path.name for path in folders[1].iterdir()} == {"edges.csv", "nodes.csv"}
+    assert len(list_checkpoints(folders[0] / "run")) == 2
+    run_alone(folders[1], f"{EMBED} {STILL}")
+    one, two = (embeddings(folder / "z.parquet") for folder in folders)
+    np.testing.assert_allclose(one @ one.T, two @ two.T, atol=0.02)

@@ -149,7 +149,10 @@ class Method(nn.Module):
         """Called after every step."""
 
     def after_epoch(self, progress: Progress) -> None:
-        """Called after every epoch."""
+        """Called after every epoch.
+
+        With several processes (`ranks`), what is chosen here must be the same in all.
+        """
 
     def rate(self, progress: Progress) -> float:
         """Return the share of the learning rate in this epoch, after the warm-up."""

@@ -138,8 +138,6 @@ class Training:
         self._set_rates()
         row = {"epoch": float(self.epoch), **self._pass()}
         self.method.after_epoch(self._progress())
-        # What a method has chosen on its share, e.g. augmentations.
-        self.ranks.copy_from_first(self.method.buffers())
         if not self.has_warned and self.epoch >= 10 and is_collapsed(row):
             _warn_of_collapse(row, self.epoch)
             self.has_warned = True
