@@ -160,7 +160,8 @@ def reckon(line: dict[str, Any], edges: int, ranks: int) -> dict[str, float]:
     nodes = edges / MEAN_DEGREE
     hops = [SEEDS * SAMPLED**hop for hop in range(1 + LAYERS)]
     rows, sampled = sum(hops), sum(hops[1:])
-    parameters = (FEATURES + LAYERS * WIDTH) * WIDTH
+    # An augmenter for each view, then layers that both share.
+    parameters = (2 * FEATURES + LAYERS * WIDTH) * WIDTH
     # Two views; a layer reads a row per sampled edge.
     read = 2 * 4 * sampled * WIDTH * LAYERS
     flop = 2 * 3 * 2 * rows * WIDTH**2 * LAYERS

@@ -195,12 +195,12 @@ def test_kill__of_one_process_stops_the_run_which_can_be_resumed(
 def test_signal__all_processes_save_and_stop_together(tmp_path: Path) -> None:
     folder = tmp_path / "here"
     write_tables(folder, "graph")
-    process = start(folder, f"{EMBED} --epochs 9000 --checkpoint run --every 500")
+    process = start(folder, f"{EMBED} --epochs 9000 --checkpoint run --every 20")
     deadline = time.monotonic() + 300
     while len(workers(process)) < 2 or not (folder / "run").is_dir():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    wait_for_epoch(folder / "run", 500, process)
+    wait_for_epoch(folder / "run", 20, process)
     # Only one of them gets it.
     workers(process)[1].send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=300)

@@ -92,7 +92,7 @@ class DSGRLMethod(FlooredMethod):
         kinds = [z for z in batch.split(self.encode(batch)) if ranks.count_rows(z)]
         weights = [] if self.features is None else self.features.stacked_weights()
         losses = [
-            objective(*z.unbind(1), weights, ranks=ranks, **options) for z in kinds
+            objective(z[:, 0], z[:, 1], weights, ranks=ranks, **options) for z in kinds
         ]
         return LossTerms(mean_terms(losses), z=kinds[0][:, 0].detach())
 

@@ -46,12 +46,12 @@ class Processes(ManyRanks):
     """The processes of torchrun: gloo for tensors on a CPU, nccl on GPUs.
 
     Args:
-        store: a table that all of them see.
+        store: a table that all of them see, a `torch.distributed.Store`.
         rank: number of this process.
         count: number of processes.
     """
 
-    def __init__(self, store: dist.Store, rank: int, count: int) -> None:
+    def __init__(self, store: Any, rank: int, count: int) -> None:
         super().__init__(rank, count)
         self.store = store
 
@@ -80,7 +80,7 @@ class Processes(ManyRanks):
     def is_first_to_say(self, message: str) -> bool:
         """Whether no other process of this machine has said the same before."""
         machine = os.environ.get("GROUP_RANK", "0")
-        name = f"said/{machine}/{hashlib.sha256(message.encode()).hexdigest()}"
+        name = f"dsgrl/said/{machine}/{hashlib.sha256(message.encode()).hexdigest()}"
         try:
             return int(self.store.add(name, 1)) == 1
         except RuntimeError:
@@ -122,7 +122,7 @@ def processes() -> Iterator[Ranks]:
         raise LostProcessError(
             f"the other processes cannot be reached ({reason})"
         ) from error
-    joined = Processes(dist.PrefixStore("dsgrl", store), rank, count)
+    joined = Processes(store, rank, count)
     token = _current.set(joined)
     try:
         yield joined
