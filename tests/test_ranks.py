@@ -23,6 +23,7 @@ from dsgrl.train.distributed import (
     check_shardable,
     share_ranks,
 )
+from dsgrl.train.loop import Training
 from dsgrl.train.own_state import gather_state, pick_state
 from dsgrl.typing import InputError
 from samples import make_config, make_graph, make_graphs
@@ -35,6 +36,10 @@ OPTIONS = [
     for form, regularizer, standardize in itertools.product(
         ("mse", "frobenius"), ("covariance", "orthogonality"), (False, True)
     )
+]
+
+GRAPH_METHODS = [
+    name for name, kind in METHODS.items() if "graph" in kind.levels and kind.is_trained
 ]
 
 
@@ -172,6 +177,32 @@ def test_dsgrl__takes_the_steps_of_one_process(case: str) -> None:
         close(found[2], grads)
         # Adam's first steps magnify what rounding leaves of a gradient.
         torch.testing.assert_close(found[1], state, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", GRAPH_METHODS)
+def test_training__leaves_all_ranks_with_the_same_weights(name: str) -> None:
+    graph = as_graph(make_graphs())
+    spec = Spec.of(graph)
+    config = make_config(name, spec, batch_size=4, epochs=2)
+    method = METHODS[name].build(config, spec)
+
+    def train(ranks: ThreadRank) -> tuple[Any, Any, int]:
+        own = copy.deepcopy(method)
+        share_ranks(own, ranks)
+        training = Training(own, as_graph(make_graphs()), config)
+        training.run()
+        return own.state_dict(), training.history, ranks.exchanged
+
+    first, second = run_ranks(2, train)
+    assert first[1] == second[1]
+    assert len(first[1]) == 2
+    assert first[2] == second[2] > 0
+    for name, value in first[0].items():
+        assert torch.equal(value, second[0][name]), name
+    changed = [
+        n for n, p in method.named_parameters() if not torch.equal(p, first[0][n])
+    ]
+    assert changed
 
 
 def test_gradients__without_one_on_any_rank_stay_so() -> None:

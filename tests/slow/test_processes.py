@@ -165,7 +165,7 @@ def test_kill__of_one_process_stops_the_run_which_can_be_resumed(
 ) -> None:
     folder = tmp_path / "here"
     write_tables(folder, "graph")
-    words = f"{EMBED} --epochs 150 --batch-size 5 --augment both --set views.refresh=2"
+    words = f"{EMBED} --epochs 60 --batch-size 5 --augment both --set views.refresh=2"
     assert run(folder, words)[0] == 0
     expected = (folder / "z.parquet").read_bytes()
     (folder / "z.parquet").unlink()
@@ -181,11 +181,13 @@ def test_kill__of_one_process_stops_the_run_which_can_be_resumed(
     assert sum("error" in line for line in ours(said)) == 1
     assert not (folder / "z.parquet").exists()
     reached = max(list_checkpoints(folder / "run"))
-    assert reached < 150
+    assert reached < 60
     code, _, lines = run(folder, f"{saved} --resume")
     assert code == 0
     assert any(f"resumed after epoch {reached}" in line for line in lines)
     assert (folder / "z.parquet").read_bytes() == expected
+    if victim:
+        return
     # Another number of processes would have other shares.
     code, _, lines = run(folder, f"{saved} --resume", count=3)
     assert code != 0
