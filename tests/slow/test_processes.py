@@ -36,8 +36,11 @@ def environment(**more: object) -> dict[str, str]:
     return {**os.environ, **{name: str(value) for name, value in given.items()}}
 
 
-def start(folder: Path, words: str, count: int = 2) -> subprocess.Popen[str]:
+def start(
+    folder: Path, words: str, count: int = 2, restarts: int = 0
+) -> subprocess.Popen[str]:
     launcher = ["torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
+    launcher.append(f"--max-restarts={restarts}")
     return subprocess.Popen(
         [sys.executable, "-m", *launcher, "-m", "dsgrl", *words.split()],
         cwd=folder,
@@ -192,6 +195,19 @@ def test_kill__of_one_process_stops_the_run_which_can_be_resumed(
     code, _, lines = run(folder, f"{saved} --resume", count=3)
     assert code != 0
     assert "number of processes 2, here 3" in lines[-1]
+
+
+def test_kill__torchrun_starts_the_run_again(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    write_tables(folder, "graph")
+    words = f"{EMBED} --epochs 60 --checkpoint run --every 1 --resume"
+    process = start(folder, words, restarts=1)
+    wait_for_epoch(folder / "run", 3, process)
+    workers(process)[1].send_signal(signal.SIGKILL)
+    printed, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert printed.count("wrote z.parquet") == 1
+    assert any("resumed after epoch" in line for line in ours(said))
 
 
 def test_signal__all_processes_save_and_stop_together(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class Processes(ManyRanks):
     def is_first_to_say(self, message: str) -> bool:
         """Whether no other process of this machine has said the same before."""
         machine = os.environ.get("GROUP_RANK", "0")
-        name = f"dsgrl/said/{machine}/{hashlib.sha256(message.encode()).hexdigest()}"
+        name = f"said/{machine}/{hashlib.sha256(message.encode()).hexdigest()}"
         try:
             return int(self.store.add(name, 1)) == 1
         except RuntimeError:
@@ -113,7 +113,10 @@ def processes() -> Iterator[Ranks]:
         return
     wait = timedelta(seconds=_seconds_to_wait())
     try:
-        store, rank, count = next(rendezvous("env://", timeout=wait))
+        table, rank, count = next(rendezvous("env://", timeout=wait))
+        # The table outlives a restart of torchrun: addresses in it are then old.
+        start = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        store = dist.PrefixStore(f"dsgrl/{start}", table)  # type: ignore[attr-defined]
         dist.init_process_group(
             _backend(), store=store, rank=rank, world_size=count, timeout=wait
         )
