@@ -116,6 +116,12 @@ def test_results__are_those_of_the_recorded_runs() -> None:
     assert (ROOT / "docs/RESULTS.md").read_text() == load_script("results").render()
 
 
+def test_scaling__is_reckoned_with_the_recorded_constants() -> None:
+    page = (ROOT / "docs/SCALING.md").read_text()
+    assert page == load_script("scaling_constants").render()
+    assert "| 10^10 | 8 |" in page
+
+
 def test_fidelity__is_that_of_the_recorded_runs() -> None:
     page = (ROOT / "docs/FIDELITY.md").read_text()
     assert page == load_script("fidelity").render()

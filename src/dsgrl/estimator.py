@@ -15,6 +15,7 @@ from dsgrl.methods.config import FitConfig
 from dsgrl.methods.dsgrl_config import DSGRLConfig
 from dsgrl.parameters import describe
 from dsgrl.train.checkpoint import Checkpoints
+from dsgrl.train.distributed import current_ranks
 from dsgrl.train.fit import fit_graph
 from dsgrl.train.fitted import Embeddings, Fitted
 from dsgrl.typing import InputError
@@ -74,7 +75,7 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Embeddings:
         """Fit to a graph and embed it, as `fit` and `transform`; `y` is ignored."""
         graph = self._fit(data, checkpoint)
-        return self.fitted_.embed_graph(graph)
+        return self.fitted_.embed_graph(graph, current_ranks())
 
     def _fit(self, data: Any, checkpoint: Checkpoints | str | Path | None) -> Graph:
         """Fit; return the data as the method sees it."""

@@ -65,6 +65,10 @@ class DivergenceError(RuntimeError):
     """The loss is no longer a finite number."""
 
 
+class LostProcessError(RuntimeError):
+    """Another process of the run has ended, or cannot be reached."""
+
+
 class InputError(ValueError):
     """A user's mistake: one line saying what was given, expected, and what to do."""
 

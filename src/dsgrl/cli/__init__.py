@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -19,7 +20,8 @@ from dsgrl.cli import (
     storing,
 )
 from dsgrl.cli.options import console
-from dsgrl.typing import InputError
+from dsgrl.cli.together import is_said_here, run_together
+from dsgrl.typing import DivergenceError, InputError, LostProcessError
 
 app = typer.Typer(
     name="dsgrl",
@@ -137,7 +139,19 @@ def main() -> None:
     # The summary of what was read.
     logging.getLogger(reading.__name__).setLevel(logging.INFO)
     retain_heap()
+    with ExitStack() as joined:
+        status = _run(joined)
+    sys.exit(status)
+
+
+def _run(joined: ExitStack) -> int:
+    """Run a command and return the exit code.
+
+    Args:
+        joined: what to leave in the end: the other processes of torchrun.
+    """
     try:
+        joined.enter_context(run_together(sys.argv[1:]))
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except InputError as error:
         status = _fail(str(error), 2)
@@ -150,12 +164,13 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     except RuntimeError as error:
-        if type(error).__name__ != "DivergenceError":
+        if not isinstance(error, DivergenceError | LostProcessError):
             raise
         status = _fail(str(error), 1)
-    sys.exit(status if isinstance(status, int) else 0)
+    return status if isinstance(status, int) else 0
 
 
 def _fail(message: str, status: int) -> int:
-    print(f"dsgrl: error: {' '.join(message.split())}", file=sys.stderr)
+    if is_said_here(message):
+        print(f"dsgrl: error: {' '.join(message.split())}", file=sys.stderr)
     return status

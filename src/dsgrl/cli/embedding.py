@@ -1,5 +1,6 @@
 """The commands that make embeddings: demo, embed, transform, list."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -174,15 +175,10 @@ def embed(
     """
     from dsgrl.bench.embedding import make_model
     from dsgrl.datasets.rows import tabulate_view
-    from dsgrl.io.atomic import check_writable
-    from dsgrl.io.embeddings import (
-        check_embeddings_path,
-        check_views_path,
-        write_views,
-    )
-    from dsgrl.report.page import check_page_path
-    from dsgrl.train.folder import check_model_path
+    from dsgrl.io.embeddings import write_views
+    from dsgrl.train.distributed import current_ranks
 
+    ranks = current_ranks()
     options = {
         "augment": augment,
         "epochs": _read_epochs(epochs),
@@ -190,17 +186,8 @@ def embed(
         "lr": lr,
         "batch_size": batch_size,
     }
-    check_embeddings_path(out)
-    if model is not None:
-        check_model_path(model)
-        check_writable(model.parent)
-    if views is not None:
-        check_views_path(views)
-    if report is not None:
-        check_page_path(report)
-    for folder in (model, views):
-        if folder is not None and folder.resolve() in out.resolve().parents:
-            raise InputError(f"{out}: lies inside {folder}, expected another place")
+    # The others may be on machines that do not have these folders.
+    ranks.on_first(partial(_check_outputs, out, model, views, report))
     saved_to = make_checkpoints(checkpoint, every, resume, model, views)
     loaded = read_input(
         graph,
@@ -227,6 +214,8 @@ def embed(
     show_understood(loaded)
     with stoppable(saved_to):
         z = estimator.fit_transform(loaded, checkpoint=saved_to)
+        if not ranks.is_first:
+            return
         written = _write(out, loaded, z)
         if model is not None:
             estimator.save(model)
@@ -237,6 +226,28 @@ def embed(
     console.print(f"{written}, {_describe_training(estimator)}: wrote {out}{saved}")
     if report is not None:
         report_embedding(report, loaded, z, estimator, names=graph, nodes=nodes)
+
+
+def _check_outputs(
+    out: Path, model: Path | None, views: Path | None, report: Path | None
+) -> None:
+    """Refuse outputs that cannot be written, before any work."""
+    from dsgrl.io.atomic import check_writable
+    from dsgrl.io.embeddings import check_embeddings_path, check_views_path
+    from dsgrl.report.page import check_page_path
+    from dsgrl.train.folder import check_model_path
+
+    check_embeddings_path(out)
+    if model is not None:
+        check_model_path(model)
+        check_writable(model.parent)
+    if views is not None:
+        check_views_path(views)
+    if report is not None:
+        check_page_path(report)
+    for folder in (model, views):
+        if folder is not None and folder.resolve() in out.resolve().parents:
+            raise InputError(f"{out}: lies inside {folder}, expected another place")
 
 
 def _describe_training(estimator: Any) -> str:

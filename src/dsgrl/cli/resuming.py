@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dsgrl.typing import InputError
+from dsgrl.typing import InputError, LostProcessError
 
 if TYPE_CHECKING:
     # Loads torch.
     from dsgrl.train.checkpoint import Checkpoints
 
 logger = logging.getLogger(__name__)
+
+# Its options are not known to the processes.
+AGAIN = "the same torchrun command and --resume"
 
 CheckpointOption = Annotated[
     Path | None,
@@ -60,6 +63,7 @@ def make_checkpoints(
         InputError: if the options do not go together.
     """
     from dsgrl.train.checkpoint import Checkpoints
+    from dsgrl.train.distributed import current_ranks
 
     if folder is None:
         for name, value in (("--every", every), ("--resume", resume)):
@@ -71,7 +75,7 @@ def make_checkpoints(
         if output is not None and output.resolve() in (place, *place.parents):
             raise InputError(f"{folder}: lies inside {output}, expected another place")
     made = Checkpoints(folder, every=every, resume=resume, handle_signals=True)
-    made.check()
+    current_ranks().on_first(made.check)
     return made
 
 
@@ -83,6 +87,7 @@ def stoppable(checkpoints: "Checkpoints | None") -> Iterator[None]:
         return
     from dsgrl.train.checkpoint import list_checkpoints
     from dsgrl.train.checkpoint import logger as notices
+    from dsgrl.train.distributed import current_ranks
     from dsgrl.train.interrupt import Interrupted, immediate_signals
 
     level = notices.level
@@ -97,8 +102,15 @@ def stoppable(checkpoints: "Checkpoints | None") -> Iterator[None]:
             number, message = stopped.signal_number, str(stopped)
         if list_checkpoints(Path(checkpoints.folder)):
             words = [word for word in sys.argv[1:] if word != "--resume"]
-            message += f": go on with dsgrl {shlex.join([*words, '--resume'])}"
+            command = f"dsgrl {shlex.join([*words, '--resume'])}"
+            if current_ranks().count > 1:
+                command = AGAIN
+            message += f": go on with {command}"
         logger.warning("%s", message)
         raise typer.Exit(128 + number) from None
+    except LostProcessError as error:
+        if list_checkpoints(Path(checkpoints.folder)):
+            raise LostProcessError(f"{error}: go on with {AGAIN}") from error
+        raise
     finally:
         notices.setLevel(level)

@@ -9,11 +9,13 @@ the encoders of whole graphs that several baselines share.
 from dsgrl.encode.dense import activate, drop, linear
 from dsgrl.encode.encoder import Encoder, PyGEncoder
 from dsgrl.encode.layers import GATLayer, GCNLayer, GINLayer, GraphLayer, SAGELayer
+from dsgrl.encode.norm import BatchNorm
 from dsgrl.encode.pooled import PooledEncoder, SummedEncoder
 from dsgrl.encode.readout import Readout, merge_views, smooth
 from dsgrl.encode.relational import RelationalLayer
 
 __all__ = [
+    "BatchNorm",
     "Encoder",
     "GATLayer",
     "GCNLayer",

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from dsgrl.encode.dense import activate, drop
 from dsgrl.encode.layers import LAYERS, GraphLayer
+from dsgrl.encode.norm import BatchNorm
 from dsgrl.encode.relational import RelationalLayer
 from dsgrl.graph import Adjacency, Schema
 from dsgrl.typing import (
@@ -90,7 +91,7 @@ class Encoder(nn.Module):
             make(a, b, bias=bias)
             for a, b, bias in zip(inputs, outputs, biases, strict=True)
         )
-        kinds = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+        kinds = {"batch": BatchNorm, "layer": nn.LayerNorm}
         self.norms = nn.ModuleList(kinds[norm](w) for w in outputs[:activated] if norm)
         self.activations = nn.ModuleList(
             nn.PReLU() if activation == "prelu" else nn.LeakyReLU(LEAKY_SLOPE)
@@ -201,15 +202,6 @@ class PyGEncoder(nn.Module):
 def _per_view(norm: nn.Module, h: Tensor) -> Tensor:
     """Normalise each view separately [N, (V,) C]."""
     if h.dim() == 2:
-        return normalize_rows(norm, h)
-    return torch.stack([normalize_rows(norm, view) for view in h.unbind(1)], dim=1)
-
-
-def normalize_rows(norm: nn.Module, h: Tensor) -> Tensor:
-    """Normalise rows [N, C]; batch norm uses running statistics for a single row."""
-    if isinstance(norm, nn.BatchNorm1d) and h.size(0) == 1:
-        return F.batch_norm(
-            h, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps
-        )
-    result: Tensor = norm(h)
-    return result
+        result: Tensor = norm(h)
+        return result
+    return torch.stack([norm(view) for view in h.unbind(1)], dim=1)

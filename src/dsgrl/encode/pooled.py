@@ -13,8 +13,9 @@ would else mostly tell the size of a graph.
 import torch
 from torch import Tensor, nn
 
-from dsgrl.encode.encoder import Encoder, normalize_rows
+from dsgrl.encode.encoder import Encoder
 from dsgrl.encode.layers import GINLayer
+from dsgrl.encode.norm import BatchNorm
 from dsgrl.encode.readout import Readout
 from dsgrl.graph import Graph
 
@@ -43,7 +44,7 @@ class PooledEncoder(nn.Module):
         self.layers = nn.ModuleList(
             GINLayer(a, b) for a, b in zip([in_channels, *widths], widths, strict=False)
         )
-        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in widths)
+        self.norms = nn.ModuleList(BatchNorm(width) for width in widths)
         self.readout = Readout("sum")
         self.out_channels = out_channels
 
@@ -58,7 +59,7 @@ class PooledEncoder(nn.Module):
         h, results = graph.x, []
         for layer, norm in zip(self.layers, self.norms, strict=True):
             assert isinstance(layer, GINLayer)
-            h = normalize_rows(norm, layer.activated(graph.adjacency, h, 0.0))
+            h = norm(layer.activated(graph.adjacency, h, 0.0))
             results.append(h)
         return torch.cat(results, dim=1)
 
@@ -85,13 +86,14 @@ class SummedEncoder(nn.Module):
             norm="batch",
             last_bias=False,
         )
-        self.norm = nn.BatchNorm1d(out_channels)
+        self.norm = BatchNorm(out_channels)
         self.readout = Readout("sum")
         self.out_channels = out_channels
 
     def embed_nodes(self, graph: Graph) -> Tensor:
         """Embed every node [N, D]."""
-        return normalize_rows(self.norm, self.gin(graph.adjacency, graph.x))
+        h: Tensor = self.norm(self.gin(graph.adjacency, graph.x))
+        return h
 
     def forward(self, graph: Graph) -> Tensor:
         """Embed every graph [B, D]."""

@@ -7,27 +7,37 @@ import torch
 from dsgrl.graph.clusters import shuffled_clusters
 from dsgrl.graph.graph import Graph
 from dsgrl.graph.sampling import NeighborSampler, induced_subgraph
+from dsgrl.ranks import ALONE, Ranks
 from dsgrl.typing import SamplingName
 
 # Nodes and edges handled at once: a few hundred MB at the default widths.
 PART_ELEMENTS = 1 << 18
 
 
-def shuffled_batches(graph: Graph, size: int | None) -> Iterator[Graph]:
+def shuffled_batches(
+    graph: Graph, size: int | None, ranks: Ranks = ALONE
+) -> Iterator[Graph]:
     """Yield every graph once, in random order, in batches of nearly equal size.
 
     Args:
         graph: many graphs; a single one is yielded unchanged.
         size: largest number of graphs per batch; None for all at once.
+        ranks: the processes that every batch is divided among; what is yielded is the
+            share of this one.
     """
     if graph.ptr is None:
         yield graph
         return
     count = graph.num_graphs
-    order = torch.randperm(count).to(graph.ptr.device)
+    order = torch.randperm(count, generator=ranks.generator()).to(graph.ptr.device)
     # Equal sizes: a small last batch would have too few graphs to compare.
-    for numbers in order.tensor_split(-(-count // (size or count))):
-        yield graph.take(numbers)
+    for numbers in order.tensor_split(count_batches(count, size)):
+        yield graph.take(ranks.share(numbers))
+
+
+def count_batches(count: int, size: int | None) -> int:
+    """Return the number of batches that `count` graphs or nodes are divided into."""
+    return -(-count // (size or count))
 
 
 def node_batches(
@@ -37,6 +47,7 @@ def node_batches(
     sampling: SamplingName,
     num_neighbors: int,
     depth: int,
+    ranks: Ranks = ALONE,
 ) -> Iterator[Graph]:
     """Yield parts of one graph in which every node is a target once, in random order.
 
@@ -46,20 +57,24 @@ def node_batches(
         sampling: "neighbors", "random" or "clusters"; see `NodeBatches`.
         num_neighbors: the most neighbours drawn per node, for "neighbors".
         depth: steps from a target to what it sees, for "neighbors".
+        ranks: the processes that share every batch.
     """
-    count = -(-graph.num_nodes // size)
+    count, device = count_batches(graph.num_nodes, size), graph.adjacency.device
     if sampling == "clusters":
-        for nodes in shuffled_clusters(graph.adjacency, count):
-            yield induced_subgraph(graph, nodes)
-        return
-    order = torch.randperm(graph.num_nodes).to(graph.adjacency.device)
-    if sampling == "random":
-        for nodes in order.tensor_split(count):
-            yield induced_subgraph(graph, nodes)
-        return
-    sampler = NeighborSampler(graph, num_neighbors, depth)
-    for nodes in order.tensor_split(count):
-        yield sampler.sample(nodes)
+        drawn = shuffled_clusters(graph.adjacency, count, ranks.generator())
+    else:
+        order = torch.randperm(graph.num_nodes, generator=ranks.generator())
+        drawn = iter(order.to(device).tensor_split(count))
+    sampler = None
+    if sampling == "neighbors":
+        sampler = NeighborSampler(graph, num_neighbors, depth)
+    for nodes in drawn:
+        targets = ranks.share(nodes)
+        yield (
+            induced_subgraph(graph, targets)
+            if sampler is None
+            else sampler.sample(targets)
+        )
 
 
 def graph_parts(graph: Graph) -> Iterator[Graph]:

@@ -25,19 +25,22 @@ _known: "WeakKeyDictionary[Any, tuple[int, Tensor]]" = WeakKeyDictionary()
 
 
 def shuffled_clusters(
-    adjacency: Adjacency | Relations, num_batches: int
+    adjacency: Adjacency | Relations,
+    num_batches: int,
+    generator: torch.Generator | None = None,
 ) -> Iterator[Tensor]:
     """Yield the nodes of every batch; all nodes in all, in ascending order each.
 
     Args:
         adjacency: the graph [N, N], or its relations.
         num_batches: number of batches, of nearly the same size.
+        generator: of the random numbers; torch's own if left out.
     """
     wanted = min(num_batches * PIECES_PER_BATCH, adjacency.shape[0])
     if adjacency not in _known or _known[adjacency][0] != wanted:
         _known[adjacency] = (wanted, cut(adjacency, wanted))
     piece = _known[adjacency][1]
-    order = torch.randperm(wanted)
+    order = torch.randperm(wanted, generator=generator)
     batch_of = torch.empty_like(order)
     batch_of[order] = torch.arange(wanted) * num_batches // wanted
     of_node = batch_of[piece]

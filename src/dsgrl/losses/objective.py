@@ -16,6 +16,10 @@ equation  function                    convention
 Everything is finite, with finite gradients, for one row, constant columns, zeros and
 values up to about 1e8. Nothing here needs more memory than the embeddings: the
 B x B matrices of Eqs. 5 and 7 are never built.
+
+With several processes (`ranks`) the rows of Z1 and Z2 are the share of one of them. Row
+counts, means and Gram matrices are summed over all: the terms, and the gradients after
+averaging, are those of one process with all rows.
 """
 
 from collections.abc import Sequence
@@ -26,6 +30,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from dsgrl.ranks import ALONE, Ranks
 from dsgrl.typing import InvarianceName, RegularizerName
 
 Scalar = Float[Tensor, ""]
@@ -35,7 +40,10 @@ EPSILON = 1e-4
 
 
 def invariance(
-    z1: Float[Tensor, "N D"], z2: Float[Tensor, "N D"], form: InvarianceName = "mse"
+    z1: Float[Tensor, "N D"],
+    z2: Float[Tensor, "N D"],
+    form: InvarianceName = "mse",
+    ranks: Ranks = ALONE,
 ) -> Scalar:
     r"""Distance of the two views' embeddings, Eq. 1.
 
@@ -46,9 +54,8 @@ def invariance(
         program has it; it does not grow with the graph.
     """
     if form == "mse":
-        return F.mse_loss(z1, z2)
-    distance: Tensor = torch.linalg.vector_norm(z1 - z2)
-    return distance
+        return ranks.average(F.mse_loss(z1, z2), z1.size(0))
+    return ranks.norm(torch.linalg.vector_norm(z1 - z2))
 
 
 def variance(z: Float[Tensor, "N D"]) -> Scalar:
@@ -68,13 +75,13 @@ def covariance(z: Float[Tensor, "N D"]) -> Scalar:
 
 
 def regularize_covariance(
-    z1: Float[Tensor, "N D"], z2: Float[Tensor, "N D"]
+    z1: Float[Tensor, "N D"], z2: Float[Tensor, "N D"], ranks: Ranks = ALONE
 ) -> tuple[Scalar, Scalar]:
     r"""The two sums of Eq. 4, before their weights: variance and covariance.
 
     .. math:: R = \beta (v(Z_1) + v(Z_2)) + \gamma (c(Z_1) + c(Z_2))
     """
-    moments1, moments2 = second_moments(z1), second_moments(z2)
+    moments1, moments2 = second_moments(z1, ranks), second_moments(z2, ranks)
     return (
         _variance_of(moments1) + _variance_of(moments2),
         _covariance_of(moments1) + _covariance_of(moments2),
@@ -112,6 +119,7 @@ def objective(
     regularizer: RegularizerName = "covariance",
     unit_rows: bool = False,
     standardize: bool = False,
+    ranks: Ranks = ALONE,
 ) -> dict[str, Tensor]:
     r"""All terms of the training cost, weighted, by name, Eq. 6.
 
@@ -131,18 +139,20 @@ def objective(
         unit_rows: see `augmenter_orthogonality`.
         standardize: give every column of Z1 and of Z2 mean 0 and deviation 1 first:
             vectors of whole graphs are sums that grow with the graphs.
+        ranks: the processes that the rows of Z1 and Z2 are divided among. The weights
+            are the same on all of them.
     """
     if standardize:
-        z1, z2 = standardize_columns(z1), standardize_columns(z2)
-    terms = {
-        "invariance": invariance_weight * invariance(z1, z2, invariance_form),
-    }
+        z1, z2 = standardize_columns(z1, ranks), standardize_columns(z2, ranks)
+    distance = invariance(z1, z2, invariance_form, ranks)
+    terms = {"invariance": invariance_weight * distance}
     if regularizer == "covariance":
-        v, c = regularize_covariance(z1, z2)
+        v, c = regularize_covariance(z1, z2, ranks)
         terms["variance"] = variance_weight * v
         terms["covariance"] = covariance_weight * c
     else:
-        terms["covariance"] = covariance_weight * regularize_orthogonality(z1, z2)
+        orthogonality = regularize_orthogonality(z1, z2, ranks)
+        terms["covariance"] = covariance_weight * orthogonality
     if weights and orthogonality_weight:
         terms["orthogonality"] = orthogonality_weight * augmenter_orthogonality(
             weights, unit_rows=unit_rows
@@ -158,7 +168,7 @@ def mean_terms(losses: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def regularize_orthogonality(
-    z1: Float[Tensor, "N D"], z2: Float[Tensor, "N D"]
+    z1: Float[Tensor, "N D"], z2: Float[Tensor, "N D"], ranks: Ranks = ALONE
 ) -> Scalar:
     r"""The alternative to Eq. 4, before its weight, Eq. 7; rows of unit length.
 
@@ -170,10 +180,13 @@ def regularize_orthogonality(
         as Eq. 3, also for a full batch.
     """
     unit1, unit2 = F.normalize(z1, dim=1), F.normalize(z2, dim=1)
-    return distance_from_orthonormal(unit1) + distance_from_orthonormal(unit2)
+    distance = distance_from_orthonormal(unit1, ranks)
+    return distance + distance_from_orthonormal(unit2, ranks)
 
 
-def distance_from_orthonormal(w: Float[Tensor, "rows cols"]) -> Scalar:
+def distance_from_orthonormal(
+    w: Float[Tensor, "rows cols"], ranks: Ranks = ALONE
+) -> Scalar:
     r"""Return ||W W^T - I||_F from the smaller of the two Gram matrices.
 
     For more rows than columns, W W^T has rows - cols eigenvalues 0 and otherwise
@@ -181,25 +194,30 @@ def distance_from_orthonormal(w: Float[Tensor, "rows cols"]) -> Scalar:
 
     .. math:: \|W W^\top - I_r\|_F^2 = \|W^\top W - I_c\|_F^2 + r - c
     """
-    rows, cols = w.shape
-    gram = _gram(w if rows <= cols else w.t())
+    rows, cols = ranks.count_rows(w), w.size(1)
+    gram = _gram(ranks.gather(w)) if rows <= cols else ranks.sum(_gram(w.t()))
     gram = gram - torch.eye(gram.size(0), dtype=w.dtype, device=w.device)
     missing = gram.new_full((1,), max(rows - cols, 0)).sqrt()
     distance: Tensor = torch.linalg.vector_norm(torch.cat([gram.flatten(), missing]))
     return distance
 
 
-def standardize_columns(z: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+def standardize_columns(
+    z: Float[Tensor, "N D"], ranks: Ranks = ALONE
+) -> Float[Tensor, "N D"]:
     """Give every column mean 0 and deviation 1; a constant column becomes zero."""
-    centered = z - z.mean(dim=0)
-    spread: Tensor = centered.square().sum(dim=0) / max(z.size(0) - 1, 1)
+    mean, rows = ranks.mean(z)
+    centered = z - mean
+    spread = ranks.sum(centered.square().sum(dim=0)) / max(rows - 1, 1)
     return centered / (spread + EPSILON).sqrt()
 
 
-def second_moments(z: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
+def second_moments(
+    z: Float[Tensor, "N D"], ranks: Ranks = ALONE
+) -> Float[Tensor, "D D"]:
     """Covariance matrix of the columns; zero for a single row."""
-    centered = z - z.mean(dim=0)
-    return _gram(centered.t()) / max(z.size(0) - 1, 1)
+    mean, rows = ranks.mean(z)
+    return ranks.sum(_gram((z - mean).t())) / max(rows - 1, 1)
 
 
 def _variance_of(moments: Float[Tensor, "D D"]) -> Scalar:

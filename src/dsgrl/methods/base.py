@@ -28,6 +28,7 @@ from dsgrl.encode import Encoder
 from dsgrl.graph import Graph, Spec
 from dsgrl.graph.batches import node_batches, shuffled_batches
 from dsgrl.methods.config import FitConfig, NodeBatches
+from dsgrl.ranks import ALONE, Ranks
 from dsgrl.typing import Level, LossTerms
 
 Need = Literal["labels", "edge_attr"]
@@ -82,6 +83,9 @@ class Method(nn.Module):
         needs: what it uses besides features and edges; a method sees labels only if
             it needs "labels".
         forms: named settings; by default one with the name of the method.
+        is_exact: whether several processes compute the loss of one process with the
+            whole batch; if not, each compares the rows of its share only.
+        ranks: the processes in which it is trained.
     """
 
     Config: ClassVar[type[FitConfig]] = FitConfig
@@ -92,6 +96,8 @@ class Method(nn.Module):
     takes_targets: ClassVar[bool] = False
     needs: ClassVar[frozenset[Need]] = frozenset()
     forms: ClassVar[Mapping[str, Form]] = {}
+    is_exact: ClassVar[bool] = False
+    ranks: Ranks = ALONE
 
     @classmethod
     def build(cls, config: Any, spec: Spec) -> Self:
@@ -113,11 +119,12 @@ class Method(nn.Module):
     def batches(self, graph: Graph, config: Any) -> Iterator[Any]:
         """Yield the batches of one epoch: all, or shuffled batches of graphs or nodes.
 
-        With `NodeBatches` a batch is a part of the graph; see `Graph.targets`.
+        With `NodeBatches` a batch is a part of the graph; see `Graph.targets`. With
+        several processes (`ranks`), yield the share of this one of each batch.
         """
         size = config.batch_size
         if not isinstance(size, NodeBatches):
-            return shuffled_batches(graph, size)
+            return shuffled_batches(graph, size, self.ranks)
         kind: Any = size.sampling
         return node_batches(
             graph,
@@ -125,6 +132,7 @@ class Method(nn.Module):
             sampling=kind,
             num_neighbors=size.num_neighbors,
             depth=self.num_hops,
+            ranks=self.ranks,
         )
 
     def training_loss(self, batch: Any) -> LossTerms:
@@ -159,7 +167,10 @@ class Method(nn.Module):
         """Called after every step."""
 
     def after_epoch(self, progress: Progress) -> None:
-        """Called after every epoch."""
+        """Called after every epoch.
+
+        With several processes (`ranks`), what is chosen here must be the same in all.
+        """
 
     def rate(self, progress: Progress) -> float:
         """Return the share of the learning rate in this epoch, after the warm-up."""

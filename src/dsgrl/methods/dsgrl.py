@@ -42,6 +42,7 @@ class DSGRLMethod(FlooredMethod):
     levels: ClassVar[frozenset[Level]] = frozenset({"node", "graph", "hetero"})
     takes_targets: ClassVar[bool] = True
     forms: ClassVar[Mapping[str, Form]] = FORMS
+    is_exact: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -88,9 +89,13 @@ class DSGRLMethod(FlooredMethod):
 
     def training_loss(self, batch: Graph) -> LossTerms:
         """Return the terms of Eq. 6, the mean over the types of nodes."""
-        kinds = [z for z in batch.target_rows(self.encode(batch)) if len(z)]
+        ranks, options = self.ranks, self.options
+        found = batch.target_rows(self.encode(batch))
+        kinds = [z for z in found if ranks.count_rows(z)]
         weights = [] if self.features is None else self.features.stacked_weights()
-        losses = [objective(z[:, 0], z[:, 1], weights, **self.options) for z in kinds]
+        losses = [
+            objective(z[:, 0], z[:, 1], weights, ranks=ranks, **options) for z in kinds
+        ]
         return LossTerms(mean_terms(losses), z=kinds[0][:, 0].detach())
 
     def learned(self, graph: Graph) -> Tensor:

@@ -118,6 +118,7 @@ class JOAOMethod(GraphCLMethod):
                 choice = pair[:, None].expand(2, batch.num_graphs)
                 losses[number] += self.compare(batch, choice)[0].cpu() / len(batches)
         self.train()
+        losses = self.ranks.sum(losses) / self.ranks.count
         p = self.probability
         pull = self.prior_weight * (p - 1 / len(p))
         p.copy_(project_onto_simplex(p + losses.to(p.device) - pull))

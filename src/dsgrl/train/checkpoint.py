@@ -3,6 +3,7 @@
 import importlib.metadata
 import logging
 import re
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +13,7 @@ from typing import Any
 
 from dsgrl.io.atomic import check_writable, remove_leftovers
 from dsgrl.parameters import COUNT, SWITCH, none_or, refuse
+from dsgrl.train.distributed import current_ranks
 from dsgrl.train.identity import Identity
 from dsgrl.train.interrupt import Interrupted, StopRequest, deferred_signals
 from dsgrl.train.loop import Training
@@ -98,9 +100,9 @@ class Keeper:
     """
 
     def __init__(self, options: Checkpoints) -> None:
-        options.check()
         self.options, self.folder = options, Path(options.folder)
-        remove_leftovers(self.folder, NAME.pattern)
+        self.ranks = current_ranks()
+        self.ranks.on_first(self._prepare_folder)
         self.found: StateFile | None = None
         self.identity: Identity | None = None
         self.request = StopRequest()
@@ -108,7 +110,11 @@ class Keeper:
         self.written_at, self.seconds = time.monotonic(), 0.0
         self.saved_epoch: int | None = None
         if options.resume:
-            self.found = self._read_newest()
+            self.found = self._receive_newest()
+
+    def _prepare_folder(self) -> None:
+        self.options.check()
+        remove_leftovers(self.folder, NAME.pattern)
 
     @property
     def seed(self) -> int | None:
@@ -156,16 +162,20 @@ class Keeper:
         Raises:
             Interrupted: after a signal.
         """
-        if training.is_done or self.request or self._is_due(training.epoch):
+        # Of several processes, a signal may have reached some only, and their clocks
+        # differ: all of them save and stop together.
+        number = self.ranks.largest(self.request.signal_number or 0)
+        is_due = self.ranks.from_first(self._is_due(training.epoch))
+        if training.is_done or number or is_due:
             self.save(training)
-        if self.request.signal_number is not None:
+        if number:
             message = f"stopped after epoch {training.epoch}"
             if self.saved_epoch != training.epoch:
                 message += ", which could not be saved"
-            raise Interrupted(message, self.request.signal_number)
+            raise Interrupted(message, number)
 
     def save(self, training: Training) -> None:
-        """Write a checkpoint, then remove the oldest.
+        """Write a checkpoint, then remove the oldest; the first process does it.
 
         A disk that is full does not stop training: it is a warning.
         """
@@ -176,10 +186,15 @@ class Keeper:
             "format": FORMAT,
             "version": importlib.metadata.version("dsgrl"),
             "epoch": training.epoch,
+            "processes": self.ranks.count,
             **self.identity.to_json(),
         }
+        state = training.state_dict()
+        if not self.ranks.is_first:
+            self.saved_epoch = training.epoch
+            return
         try:
-            write_state(path, StateFile(header, training.state_dict()))
+            write_state(path, StateFile(header, state))
         except InputError as error:
             if not self.has_failed:
                 logger.warning("%s; training goes on without this checkpoint", error)
@@ -205,7 +220,23 @@ class Keeper:
                 with suppress(OSError):
                     path.unlink()
 
-    def _read_newest(self) -> StateFile | None:
+    def _receive_newest(self) -> StateFile | None:
+        """Let the first process read; send the others the file that it has chosen.
+
+        They may be on another machine, which does not have the folder.
+        """
+        newest = self.ranks.on_first(self._read_newest)
+        if self.ranks.count == 1:
+            return None if newest is None else newest[1]
+        sent = self.ranks.send_bytes(None if newest is None else newest[0].read_bytes())
+        if newest is not None or sent is None:
+            return None if newest is None else newest[1]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "received"
+            path.write_bytes(sent)
+            return read_state(path)
+
+    def _read_newest(self) -> tuple[Path, StateFile] | None:
         """Read the newest checkpoint that is not damaged."""
         damaged = []
         for epoch, path in list_checkpoints(self.folder).items():
@@ -226,7 +257,7 @@ class Keeper:
                     f"{path}: a checkpoint of format {found.header.get('format')}, "
                     f"this dsgrl reads {FORMAT}: choose another folder to start again"
                 )
-            return found
+            return path, found
         if damaged:
             raise InputError(
                 f"{self.folder}: every checkpoint is damaged ({'; '.join(damaged)}): "
@@ -236,6 +267,9 @@ class Keeper:
 
     def _refuse_other(self, header: dict[str, Any], identity: Identity) -> None:
         difference = Identity.from_json(header).difference(identity)
+        before, now = header.get("processes", 1), self.ranks.count
+        if difference is None and before != now:
+            difference = f"number of processes {before}, here {now}"
         if difference is not None:
             raise InputError(
                 f"{self.folder}: its checkpoint is of another run ({difference}): run "

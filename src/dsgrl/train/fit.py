@@ -15,15 +15,22 @@ from dsgrl.graph import Graph, Spec, as_graph
 from dsgrl.graph.prepare import Preparation
 from dsgrl.methods import METHODS, Method
 from dsgrl.methods.config import FitConfig, chosen_values
+from dsgrl.ranks import ALONE
 from dsgrl.train.batching import plan_batches
 from dsgrl.train.checkpoint import Checkpoints, Keeper
 from dsgrl.train.device import pick_device
+from dsgrl.train.distributed import (
+    check_same,
+    check_shardable,
+    current_ranks,
+    share_ranks,
+)
 from dsgrl.train.fitted import Fitted, edge_hash
 from dsgrl.train.identity import Identity
 from dsgrl.train.loop import Report, Training, plan_links
 from dsgrl.train.memory import warn_if_too_large
 from dsgrl.train.progress import progress_bar
-from dsgrl.train.seed import seeded
+from dsgrl.train.seed import reseed, seeded
 from dsgrl.typing import InputError, IntArray
 
 logger = logging.getLogger(__name__)
@@ -83,6 +90,8 @@ class Begun:
         method, training = self.training.method, self.training
         graph = training.graph if training.watch is None else method.prepare(self.graph)
         method.finish(graph, epoch)
+        # What was fitted after training is the same up to rounding, or up to signs.
+        training.ranks.copy_from_first(method.state_dict().values())
         fitted = Fitted(
             name=self.name,
             method=method,
@@ -136,6 +145,9 @@ def begin(
         seed = int(given.random_state)
     elif seed is None:
         seed = secrets.randbits(32)
+    ranks = current_ranks()
+    check_shardable(graph, resolved, ranks)
+    seed = int(ranks.from_first(seed))
     with seeded(seed):
         method = kind.build(resolved, spec).to(device)
         graph = graph.to(device)
@@ -145,11 +157,15 @@ def begin(
         warn_if_too_large(graph, method)
         if change is not None:
             change(method, resolved)
+        share_ranks(method, ranks)
+        _note_inexact(name, method)
         resolved = plan_batches(graph, method, resolved, given)
         resolved, links = plan_links(graph, resolved)
-        yield Begun(
+        training = Training(method, graph, resolved, links)
+        reseed(seed, ranks.rank)
+        begun = Begun(
             name=name,
-            training=Training(method, graph, resolved, links),
+            training=training,
             graph=graph,
             raw=replace(raw, labels=graph.labels),
             preparation=preparation,
@@ -158,6 +174,13 @@ def begin(
             seed=seed,
             understood=_understood(data),
         )
+        if ranks.count > 1:
+            check_same(begun.identify(data).parts(), ranks)
+        try:
+            yield begun
+        finally:
+            # What the method is used for later is done by each process for itself.
+            share_ranks(method, ALONE)
 
 
 def fit_graph(
@@ -197,6 +220,7 @@ def fit_graph(
         shown = begun.given.verbose
         if shown:
             training.compare_with_floor()
+        shown = shown and training.ranks.is_first
         first = training.history[0] if training.history else {}
         bar = progress_bar(training.epochs, first, shown=shown, done=training.epoch)
         with bar as show, nullcontext() if keeper is None else keeper.listening():
@@ -265,6 +289,17 @@ def _all(*reports: Report | None) -> Report:
                 report(row)
 
     return call
+
+
+def _note_inexact(name: str, method: Method) -> None:
+    """Warn if several processes do not compute the loss of one."""
+    if method.ranks.count > 1 and method.is_trained and not method.is_exact:
+        logger.warning(
+            "method '%s' compares the graphs of a batch with each other: each of %d "
+            "processes compares those of its own share",
+            name,
+            method.ranks.count,
+        )
 
 
 def _note_unused_attributes(graph: Graph, method: Method) -> None:

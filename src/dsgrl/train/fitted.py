@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from dsgrl.graph import Graph
 from dsgrl.graph.prepare import Preparation
 from dsgrl.methods import METHODS, FitConfig, Method, configure
+from dsgrl.ranks import ALONE, Ranks
 from dsgrl.train.batches import embed_all
 from dsgrl.train.device import pick_device
 from dsgrl.train.folder import SavedModel, load_model, save_model, split_state
@@ -80,9 +81,14 @@ class Fitted:
         """
         return self.embed_graph(self.prepare(data))
 
-    def embed_graph(self, graph: Graph) -> Embeddings:
-        """Embed a prepared graph."""
-        return self._per_type(graph, embed_all(self.method, graph))
+    def embed_graph(self, graph: Graph, ranks: Ranks = ALONE) -> Embeddings:
+        """Embed a prepared graph.
+
+        Args:
+            graph: as `prepare` returned it.
+            ranks: processes that share the work, if there are many graphs.
+        """
+        return self._per_type(graph, embed_all(self.method, graph, ranks))
 
     @torch.no_grad()
     def predict(self, data: Any) -> Embeddings:

@@ -61,6 +61,12 @@ class Identity:
         """Read the result of `to_json`; other entries are left out."""
         return cls(*(found[each.name] for each in fields(cls)))
 
+    def parts(self) -> dict[str, str]:
+        """Return the text or the hash of each part, by name."""
+        parameters = json.dumps(self.parameters, sort_keys=True)
+        parts = {"method": self.method, "seed": str(self.seed)}
+        return {**parts, "parameters": parameters, **self.data}
+
     def difference(self, other: "Identity") -> str | None:
         """Say how another run differs from this one; None if it does not.
 

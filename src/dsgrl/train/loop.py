@@ -10,8 +10,15 @@ from torch import Tensor
 from dsgrl.graph import Graph
 from dsgrl.methods.base import Method, Progress
 from dsgrl.methods.config import FitConfig, StopByLinks
-from dsgrl.train.diagnostics import is_collapsed, measure_health
+from dsgrl.train.diagnostics import SAMPLE_ROWS, is_collapsed, measure_health
+from dsgrl.train.distributed import average_before_steps
 from dsgrl.train.links import HeldOutLinks
+from dsgrl.train.own_state import (
+    gather_state,
+    pick_state,
+    random_state,
+    set_random_state,
+)
 from dsgrl.train.watch import Watch
 from dsgrl.typing import DivergenceError
 
@@ -62,6 +69,9 @@ class Training:
         else:
             self.epochs = int(stop)
         self.optimizers = method.optimizers(config)
+        self.ranks = method.ranks
+        for optimizer in self.optimizers:
+            average_before_steps(optimizer, self.ranks)
         # The learning rates at the end of the warm-up.
         self.rates = [_rates(optimizer) for optimizer in self.optimizers]
         self.epoch = self.steps = 0
@@ -154,7 +164,14 @@ class Training:
             rows.append(loss.numbers())
             embedded.append(loss.z)
         mean = {k: sum(row[k] for row in rows) / len(rows) for k in rows[0]}
-        return {**mean, **measure_health(torch.cat(embedded))}
+        health = measure_health(self._gather_some(torch.cat(embedded)))
+        return {**self.ranks.average_row(mean), **health}
+
+    def _gather_some(self, z: Tensor) -> Tensor:
+        """Return rows of all processes, enough to measure their spread."""
+        if self.ranks.count == 1:
+            return z
+        return self.ranks.gather(z[:: max(1, z.size(0) // SAMPLE_ROWS)])
 
     def _progress(self) -> Progress:
         return Progress(self.epoch, self.steps, self.epochs)
@@ -170,17 +187,21 @@ class Training:
                 group["lr"] = rate * share
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything that the rest of the training depends on."""
+        """Return everything that the rest of the training depends on.
+
+        With several processes, all of them call it.
+        """
+        device = self.graph.adjacency.device
         return {
             "epoch": self.epoch,
             "steps": self.steps,
             "has_warned": self.has_warned,
             "history": [dict(row) for row in self.history],
             "method": {k: v.clone() for k, v in self.method.state_dict().items()},
-            "method_state": self.method.training_state(),
+            "method_state": gather_state(self.method.training_state(), self.ranks),
             "optimizers": [_copied(o.state_dict()) for o in self.optimizers],
             "watch": None if self.watch is None else self.watch.state_dict(),
-            "random": _random_state(self.graph.adjacency.device),
+            "random": gather_state(random_state(device), self.ranks),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -189,12 +210,14 @@ class Training:
         self.has_warned = state["has_warned"]
         self.history = [dict(row) for row in state["history"]]
         self.method.load_state_dict(state["method"])
-        self.method.load_training_state(state["method_state"])
+        own = pick_state(state["method_state"], self.ranks)
+        self.method.load_training_state(own)
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(_copied(saved))
         if self.watch is not None:
             self.watch.load_state_dict(state["watch"])
-        _set_random_state(state["random"], self.graph.adjacency.device)
+        random = pick_state(state["random"], self.ranks)
+        set_random_state(random, self.graph.adjacency.device)
 
 
 def plan_links(
@@ -246,24 +269,6 @@ def train(
 
 def _rates(optimizer: torch.optim.Optimizer) -> list[float]:
     return [group["lr"] for group in optimizer.param_groups]
-
-
-def _random_state(device: torch.device) -> dict[str, Tensor]:
-    """Return the state of the generators that training draws from.
-
-    These are torch's: the components that use NumPy start a generator of their own, of
-    a fixed seed, at every use.
-    """
-    state = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        state["cuda"] = torch.cuda.get_rng_state(device)
-    return state
-
-
-def _set_random_state(state: Mapping[str, Tensor], device: torch.device) -> None:
-    torch.set_rng_state(state["cpu"])
-    if device.type == "cuda" and "cuda" in state:
-        torch.cuda.set_rng_state(state["cuda"], device)
 
 
 def _copied(value: Any) -> Any:

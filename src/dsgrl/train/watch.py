@@ -115,7 +115,9 @@ class Watch:
     def _candidate(self, epoch: int) -> Candidate:
         self.method.eval()
         z = self.method.watched(self.batch)
-        link_auc = self.links.score(self.batch.split(z))
+        # All processes decide by the same number.
+        score = self.links.score(self.batch.split(z))
+        link_auc = self.method.ranks.from_first(score)
         return Candidate(epoch, link_auc, copy.deepcopy(self.method.state_dict()))
 
 
