@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # Two processes of one thread each: torch's own threads would get in their way.
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: demo test check format lint types fast golden readme clean
+.PHONY: demo test check format lint types fast golden readme docs clean
 
 demo: $(READY)
 	$(BIN)/dsgrl demo --out demo
@@ -43,6 +43,12 @@ readme: $(READY)
 	$(BIN)/python scripts/fidelity.py
 	$(BIN)/python -m studies.render
 
+# The site, in site/; a broken link fails. Its examples are run by the tests.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(BIN)/python scripts/site.py
+	$(BIN)/python -m zensical build --strict --config-file mkdocs.yml
+
 # torch comes first and pinned: unpinned, pip takes a build of several gigabytes.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -51,4 +57,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo build site
