@@ -1,7 +1,7 @@
 """The commands that make embeddings: demo, embed, transform, list."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -37,6 +37,10 @@ from dsgrl.cli.resuming import (
     stoppable,
 )
 from dsgrl.typing import InputError
+
+if TYPE_CHECKING:
+    # Loads torch.
+    from dsgrl.datasets.rows import EmbeddedRows
 
 ROWS = {
     "raw": "raw features",
@@ -155,6 +159,13 @@ def embed(
         Path | None,
         typer.Option(help="Folder for the views' features and edges (parquet)."),
     ] = None,
+    align_to: Annotated[
+        Path | None,
+        typer.Option(
+            help="Earlier embeddings of the same ids: the new ones are rotated onto "
+            "them, and what has moved is shown."
+        ),
+    ] = None,
     checkpoint: CheckpointOption = None,
     every: EveryOption = None,
     resume: ResumeOption = False,
@@ -168,7 +179,9 @@ def embed(
     Options override --set, which overrides --recipe.
     """
     from dsgrl.bench.embedding import make_model
-    from dsgrl.datasets.rows import tabulate_view
+    from dsgrl.datasets.rows import collect_rows, tabulate_view
+    from dsgrl.explore.align import align, check_width, measure_drift
+    from dsgrl.explore.files import read_rows
     from dsgrl.io.atomic import check_writable
     from dsgrl.io.embeddings import (
         check_embeddings_path,
@@ -196,6 +209,7 @@ def embed(
     for folder in (model, views):
         if folder is not None and folder.resolve() in out.resolve().parents:
             raise InputError(f"{out}: lies inside {folder}, expected another place")
+    earlier = None if align_to is None else read_rows(align_to)
     saved_to = make_checkpoints(checkpoint, every, resume, model, views)
     loaded = read_input(
         graph,
@@ -219,10 +233,14 @@ def embed(
     )
     if views is not None and not hasattr(estimator, "views"):
         raise InputError(f"--views: method '{method}' has no views to write")
+    if earlier is not None:
+        check_width(_width(estimator, loaded) or earlier.z.shape[1], earlier)
     show_understood(loaded)
     with stoppable(saved_to):
         z = estimator.fit_transform(loaded, checkpoint=saved_to)
-        written = _write(out, loaded, z)
+        rows = collect_rows(loaded, z)
+        rows = rows if earlier is None else align(rows, earlier)
+        written = _write(out, loaded, rows)
         if model is not None:
             estimator.save(model)
         if views is not None:
@@ -230,8 +248,24 @@ def embed(
             write_views(views, [tabulate_view(loaded, view) for view in made])
     saved = "".join(f" and {folder}/" for folder in (model, views) if folder)
     console.print(f"{written}, {_describe_training(estimator)}: wrote {out}{saved}")
+    if earlier is not None:
+        for line in measure_drift(rows, earlier).lines(str(align_to)):
+            console.print(line)
+        if model is not None:
+            console.print(f"{model}/ gives vectors that are not aligned.")
     if report is not None:
         report_embedding(report, loaded, z, estimator, names=graph, nodes=nodes)
+
+
+def _width(estimator: Any, data: Any) -> int | None:
+    """Return the width of the embedding, where it is known before training."""
+    from dsgrl.graph.inputs import level_of
+
+    columns = int(estimator.out_channels)
+    if estimator.method_name == "dsgrl":
+        return 2 * columns if estimator.floor else None
+    # Of whole graphs every layer may have as many.
+    return None if level_of(data) == "graph" else columns
 
 
 def _describe_training(estimator: Any) -> str:
@@ -279,6 +313,7 @@ def transform(
 
     Columns become features as in training.
     """
+    from dsgrl.datasets.rows import collect_rows
     from dsgrl.estimator import load_model
     from dsgrl.io.embeddings import check_embeddings_path
 
@@ -295,17 +330,15 @@ def transform(
     )
     embedded = estimator.transform(loaded)
     show_understood(loaded)
-    written = _write(out, loaded, embedded)
+    written = _write(out, loaded, collect_rows(loaded, embedded))
     console.print(f"{written}: wrote {out}")
 
 
-def _write(out: Path, data: Any, z: Any) -> str:
+def _write(out: Path, data: Any, rows: "EmbeddedRows") -> str:
     """Write embeddings with their ids, and say what they are."""
-    from dsgrl.datasets.rows import collect_rows
     from dsgrl.graph.inputs import level_of
     from dsgrl.io.embeddings import write_embeddings
 
-    rows = collect_rows(data, z)
     write_embeddings(out, rows.ids, rows.z, rows.labels, rows.types)
     count, columns = rows.z.shape
     what = "graphs" if level_of(data) == "graph" else "nodes"
