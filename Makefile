@@ -19,8 +19,8 @@ test: $(READY)
 check: lint types fast
 
 lint: $(READY)
-	$(BIN)/ruff format --check src tests scripts studies
-	$(BIN)/ruff check src tests scripts studies
+	$(BIN)/ruff format --check src tests scripts studies examples
+	$(BIN)/ruff check src tests scripts studies examples
 
 types: $(READY)
 	$(BIN)/mypy
@@ -29,8 +29,8 @@ fast: $(READY)
 	$(TESTS) -m "not slow and not data"
 
 format: $(READY)
-	$(BIN)/ruff format src tests scripts studies
-	$(BIN)/ruff check --fix src tests scripts studies
+	$(BIN)/ruff format src tests scripts studies examples
+	$(BIN)/ruff check --fix src tests scripts studies examples
 
 # Rewrite the golden values; review the difference before you commit it.
 golden: $(READY)

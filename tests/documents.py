@@ -117,9 +117,9 @@ def _call(words: list[str], where: str) -> str:
         mock.patch.object(sys, "argv", ["dsgrl", *words]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(out),
+        pytest.raises(SystemExit) as stopped,
     ):
-        with pytest.raises(SystemExit) as stopped:
-            main()
+        main()
     assert stopped.value.code == 0, f"{where}: dsgrl {words}: {out.getvalue()}"
     return out.getvalue()
 
