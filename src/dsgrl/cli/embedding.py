@@ -1,11 +1,11 @@
-"""The commands that make embeddings: demo, embed, transform, list."""
+"""The commands that make embeddings: embed, transform."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.table import Table
 
+from dsgrl.cli.aligning import Alignment
 from dsgrl.cli.options import (
     DataOption,
     DeviceOption,
@@ -25,10 +25,10 @@ from dsgrl.cli.options import (
     TypeOption,
     UnknownOption,
     WeightOption,
-    console,
 )
+from dsgrl.cli.output import Embedded, JsonOption, QuietOption, show
 from dsgrl.cli.reading import name_roles, read_input, show_understood
-from dsgrl.cli.reporting import ReportOption, report_embedding, write_report
+from dsgrl.cli.reporting import ReportOption, report_embedding
 from dsgrl.cli.resuming import (
     CheckpointOption,
     EveryOption,
@@ -41,58 +41,6 @@ from dsgrl.typing import InputError
 if TYPE_CHECKING:
     # Loads torch.
     from dsgrl.datasets.rows import EmbeddedRows
-
-ROWS = {
-    "raw": "raw features",
-    "floor": "without training",
-    "trained": "trained model",
-}
-
-
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("demo"),
-    level: Annotated[
-        Literal["node", "graph", "hetero"],
-        typer.Option(
-            help="What to embed: Debian's packages (node), images of digits as graphs "
-            "(graph), or packages, maintainers and tags (hetero)."
-        ),
-    ] = "node",
-    report: ReportOption = None,
-    seed: SeedOption = 0,
-) -> None:
-    """Embed a built-in graph and judge the result.
-
-    Compares the trained model with the training-free floor and with raw features, shows
-    neighbours, and writes summary.json, embeddings.parquet and model/.
-    """
-    from dsgrl.demo import run_demo
-    from dsgrl.report.page import check_page_path
-
-    if report is not None:
-        check_page_path(report)
-    table = Table("", "accuracy", "std")
-    for kind, value in run_demo(out, level=level, seed=seed, verbose=True):
-        if kind == "data":
-            console.print(
-                f"{value.described} No label is used to learn; {value.labels} only "
-                f"judge ({value.protocol})."
-            )
-            table.title = f"{value.labels} predicted from the vectors, in %"
-        elif kind == "score":
-            name, score = value
-            table.add_row(ROWS[name], f"{score.mean:.1f}", f"{score.std:.1f}")
-        elif kind == "neighbors":
-            console.print(table)
-            for name, near in value.items():
-                console.print(f"{name}: {', '.join(near)}")
-        else:
-            console.print(
-                f"Kept epoch {value['epoch']}; {value['seconds']:.0f} s in all. "
-                f"Wrote {out}/summary.json, embeddings.parquet, model/"
-            )
-    if report is not None:
-        write_report(out, report, seed=seed)
 
 
 def embed(
@@ -173,6 +121,8 @@ def embed(
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     data: DataOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Learn from a graph, or many, and write one vector per node, or per graph.
 
@@ -180,16 +130,7 @@ def embed(
     """
     from dsgrl.bench.embedding import make_model
     from dsgrl.datasets.rows import collect_rows, tabulate_view
-    from dsgrl.explore.align import align, check_width, measure_drift
-    from dsgrl.explore.files import read_rows
-    from dsgrl.io.atomic import check_writable
-    from dsgrl.io.embeddings import (
-        check_embeddings_path,
-        check_views_path,
-        write_views,
-    )
-    from dsgrl.report.page import check_page_path
-    from dsgrl.train.folder import check_model_path
+    from dsgrl.io.embeddings import write_views
 
     options = {
         "augment": augment,
@@ -198,18 +139,8 @@ def embed(
         "lr": lr,
         "batch_size": batch_size,
     }
-    check_embeddings_path(out)
-    if model is not None:
-        check_model_path(model)
-        check_writable(model.parent)
-    if views is not None:
-        check_views_path(views)
-    if report is not None:
-        check_page_path(report)
-    for folder in (model, views):
-        if folder is not None and folder.resolve() in out.resolve().parents:
-            raise InputError(f"{out}: lies inside {folder}, expected another place")
-    earlier = None if align_to is None else read_rows(align_to)
+    _check_outputs(out, model, views, report)
+    target_space = Alignment.read(align_to)
     saved_to = make_checkpoints(checkpoint, every, resume, model, views)
     loaded = read_input(
         graph,
@@ -229,17 +160,17 @@ def embed(
         recipe=recipe,
         settings=settings or (),
         options={key: value for key, value in options.items() if value is not None},
-        run={"random_state": seed, "device": device, "verbose": True},
+        run={"random_state": seed, "device": device, "verbose": not quiet},
     )
     if views is not None and not hasattr(estimator, "views"):
         raise InputError(f"--views: method '{method}' has no views to write")
-    if earlier is not None:
-        check_width(_width(estimator, loaded) or earlier.z.shape[1], earlier)
+    if target_space is not None:
+        target_space.check(_width(estimator, loaded))
     show_understood(loaded)
     with stoppable(saved_to):
         z = estimator.fit_transform(loaded, checkpoint=saved_to)
         rows = collect_rows(loaded, z)
-        rows = rows if earlier is None else align(rows, earlier)
+        rows = rows if target_space is None else target_space.align(rows)
         written = _write(out, loaded, rows)
         if model is not None:
             estimator.save(model)
@@ -247,14 +178,43 @@ def embed(
             made = estimator.views(loaded)
             write_views(views, [tabulate_view(loaded, view) for view in made])
     saved = "".join(f" and {folder}/" for folder in (model, views) if folder)
-    console.print(f"{written}, {_describe_training(estimator)}: wrote {out}{saved}")
-    if earlier is not None:
-        for line in measure_drift(rows, earlier).lines(str(align_to)):
-            console.print(line)
+    how = _describe_training(estimator)
+    lines = [f"{written.words}, {how}: wrote {out}{saved}"]
+    document = {**written.document(out), **_training(estimator), "seed": seed}
+    document |= {"model": model, "views": views}
+    if target_space is not None:
+        drift = target_space.measure(rows)
+        lines += drift.lines(str(align_to))
         if model is not None:
-            console.print(f"{model}/ gives vectors that are not aligned.")
+            lines.append(f"{model}/ gives vectors that are not aligned.")
+        document["alignment"] = drift.summary()
     if report is not None:
-        report_embedding(report, loaded, z, estimator, names=graph, nodes=nodes)
+        page = report_embedding(report, loaded, z, estimator, names=graph, nodes=nodes)
+        lines += page.lines()
+        document["report"] = page.out
+    show(document, lines, as_json=as_json, quiet=quiet)
+
+
+def _check_outputs(
+    out: Path, model: Path | None, views: Path | None, report: Path | None
+) -> None:
+    """Fail before any work is done if something could not be written."""
+    from dsgrl.io.atomic import check_writable
+    from dsgrl.io.embeddings import check_embeddings_path, check_views_path
+    from dsgrl.report.page import check_page_path
+    from dsgrl.train.folder import check_model_path
+
+    check_embeddings_path(out)
+    if model is not None:
+        check_model_path(model)
+        check_writable(model.parent)
+    if views is not None:
+        check_views_path(views)
+    if report is not None:
+        check_page_path(report)
+    for folder in (model, views):
+        if folder is not None and folder.resolve() in out.resolve().parents:
+            raise InputError(f"{out}: lies inside {folder}, expected another place")
 
 
 def _width(estimator: Any, data: Any) -> int | None:
@@ -268,20 +228,30 @@ def _width(estimator: Any, data: Any) -> int | None:
     return None if level_of(data) == "graph" else columns
 
 
-def _describe_training(estimator: Any) -> str:
-    """Say which epoch was kept and what it adds to what needs no training."""
+def _training(estimator: Any) -> dict[str, Any]:
+    """Return the kept epoch, and how it finds held-out links."""
+    found: dict[str, Any] = {"method": estimator.method_name}
     if estimator.method_.has_fallback and not estimator.epoch_:
-        return "without training"
-    how = f"kept epoch {estimator.epoch_}"
+        return {**found, "epoch": 0}
     scores: dict[str, float] = {}
     for row in estimator.history_:
         if row["epoch"] in (0, estimator.epoch_):
             scores |= row
-    if "floor_auc" not in scores:
+    known = {k: scores[k] for k in ("floor_auc", "link_auc") if "floor_auc" in scores}
+    return {**found, "epoch": estimator.epoch_, **known}
+
+
+def _describe_training(estimator: Any) -> str:
+    """Say which epoch was kept and what it adds to what needs no training."""
+    if estimator.method_.has_fallback and not estimator.epoch_:
+        return "without training"
+    found = _training(estimator)
+    how = f"kept epoch {found['epoch']}"
+    if "floor_auc" not in found:
         return how
     return (
-        f"{how} (AUC of held-out links: {scores['floor_auc']:.3f} without training, "
-        f"{scores['link_auc']:.3f} learned)"
+        f"{how} (AUC of held-out links: {found['floor_auc']:.3f} without training, "
+        f"{found['link_auc']:.3f} learned)"
     )
 
 
@@ -308,6 +278,8 @@ def transform(
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     data: DataOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Embed a graph, or many, seen or unseen, with a saved model.
 
@@ -331,16 +303,15 @@ def transform(
     embedded = estimator.transform(loaded)
     show_understood(loaded)
     written = _write(out, loaded, collect_rows(loaded, embedded))
-    console.print(f"{written}: wrote {out}")
+    lines = [f"{written.words}: wrote {out}"]
+    show(written.document(out), lines, as_json=as_json, quiet=quiet)
 
 
-def _write(out: Path, data: Any, rows: "EmbeddedRows") -> str:
-    """Write embeddings with their ids, and say what they are."""
+def _write(out: Path, data: Any, rows: "EmbeddedRows") -> Embedded:
+    """Write embeddings with their ids."""
     from dsgrl.graph.inputs import level_of
     from dsgrl.io.embeddings import write_embeddings
 
     write_embeddings(out, rows.ids, rows.z, rows.labels, rows.types)
-    count, columns = rows.z.shape
-    what = "graphs" if level_of(data) == "graph" else "nodes"
-    types = "" if rows.types is None else f" of {len(set(rows.types))} types"
-    return f"{count} {what}{types}, {columns} columns"
+    types = None if rows.types is None else list(dict.fromkeys(rows.types))
+    return Embedded(len(rows.z), rows.z.shape[1], level_of(data), types)
