@@ -17,7 +17,7 @@ README = (ROOT / "README.md").read_text()
 DOCUMENTS = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
     *(ROOT / "studies/pages").glob("*.md"),
 ]
 
@@ -57,7 +57,7 @@ def test_readme__command_lines_run(tmp_path: Path) -> None:
     write_tables(tmp_path, "new_", 100)
     lines = [
         line
-        for block in blocks("")
+        for block in blocks("bash")
         for line in block.splitlines()
         if line.startswith("dsgrl ")
     ]

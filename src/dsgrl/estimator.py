@@ -1,5 +1,6 @@
 """scikit-learn estimators of all methods; `DSGRL` is the default one."""
 
+import inspect
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -45,7 +46,8 @@ class GraphEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         super().__init_subclass__(**options)
         if issubclass(cls, FitConfig):
             arguments = describe(cls).replace("\n", "\n    ")
-            cls.__doc__ = f"{cls.__doc__}\n\nArgs:\n    {arguments}\n{ATTRIBUTES}"
+            summary = inspect.cleandoc(cls.__doc__ or "")
+            cls.__doc__ = f"{summary}\n\nArgs:\n    {arguments}\n{ATTRIBUTES}"
 
     def fit(
         self,

@@ -24,6 +24,19 @@ def test_check__noise_finds_no_links_and_groups_do(community_graph: Data) -> Non
     assert "--model" in good.lines()[-1]
 
 
+def test_check__faint_columns_of_noise_do_not_hide_links(community_graph: Data) -> None:
+    """Embeddings end in many columns of little variance, as principal directions do."""
+    random = np.random.default_rng(0)
+    groups = np.eye(3, dtype=np.float32)[community_graph.y]
+    faint = 0.01 * random.normal(size=(60, 200)).astype(np.float32)
+    alone, beside = (
+        check_embedding(z, community_graph).link_auc
+        for z in (groups + faint[:, :3], np.hstack([groups + faint[:, :3], faint]))
+    )
+    assert alone is not None
+    assert beside == pytest.approx(alone, abs=0.05)
+
+
 def test_check__collapse_is_said_first(community_graph: Data) -> None:
     line = np.outer(np.arange(60), np.ones(4)).astype(np.float32)
     found = check_embedding(line, community_graph)

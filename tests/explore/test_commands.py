@@ -164,6 +164,23 @@ def test_check__with_and_without_the_model(
     assert found["num_rows"] == NUM
 
 
+def test_model__says_what_its_columns_were(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A label of another name is no feature when the graph is read again."""
+    lines = (here / "nodes.csv").read_text().splitlines()
+    teams = ["team", *("ab"[i % 2] for i in range(NUM))]
+    rows = "\n".join(f"{a},{b}" for a, b in zip(lines, teams, strict=True))
+    (here / "nodes.csv").write_text(rows)
+    tables = "edges.csv --nodes nodes.csv"
+    embed = f"embed {tables} --label team -o t.parquet --model new --epochs 2 --dim 8"
+    assert run(embed, monkeypatch) == 0
+    assert run(f"check t.parquet {tables} --model new", monkeypatch) == 0
+    page = f"report t.parquet --graph {tables} --model new -o page.html"
+    assert run(page, monkeypatch) == 0
+    assert "hidden from both" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [

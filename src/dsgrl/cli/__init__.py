@@ -11,6 +11,7 @@ import typer
 import dsgrl
 from dsgrl.allocator import retain_heap
 from dsgrl.cli import (
+    demoing,
     embedding,
     exploring,
     listing,
@@ -27,14 +28,13 @@ app = typer.Typer(
     name="dsgrl",
     help="Embeddings for any graph, learned without labels.",
     epilog="Example: dsgrl embed edges.csv --nodes nodes.csv -o z.parquet",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 # In the order `dsgrl --help` shows them, each with an example.
 COMMANDS = (
-    ("demo", embedding.demo, "dsgrl demo --out demo"),
+    ("demo", demoing.demo, "dsgrl demo --out demo"),
     (
         "embed",
         embedding.embed,
@@ -136,6 +136,7 @@ def main() -> None:
         # Not those of a program that calls this one, e.g. of a test.
         if type(handler) is logging.StreamHandler:
             handler.filters[:] = [Once()]
+            handler.setLevel(logging.NOTSET)
     # The summary of what was read.
     logging.getLogger(reading.__name__).setLevel(logging.INFO)
     retain_heap()

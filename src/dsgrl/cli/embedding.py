@@ -1,12 +1,12 @@
-"""The commands that make embeddings: demo, embed, transform, list."""
+"""The commands that make embeddings: embed, transform."""
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.table import Table
 
+from dsgrl.cli.aligning import Alignment
 from dsgrl.cli.options import (
     DataOption,
     DeviceOption,
@@ -26,10 +26,10 @@ from dsgrl.cli.options import (
     TypeOption,
     UnknownOption,
     WeightOption,
-    console,
 )
+from dsgrl.cli.output import Embedded, JsonOption, QuietOption, show
 from dsgrl.cli.reading import name_roles, read_input, show_understood
-from dsgrl.cli.reporting import ReportOption, report_embedding, write_report
+from dsgrl.cli.reporting import ReportOption, report_embedding
 from dsgrl.cli.resuming import (
     CheckpointOption,
     EveryOption,
@@ -39,57 +39,9 @@ from dsgrl.cli.resuming import (
 )
 from dsgrl.typing import InputError
 
-ROWS = {
-    "raw": "raw features",
-    "floor": "without training",
-    "trained": "trained model",
-}
-
-
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("demo"),
-    level: Annotated[
-        Literal["node", "graph", "hetero"],
-        typer.Option(
-            help="What to embed: Debian's packages (node), images of digits as graphs "
-            "(graph), or packages, maintainers and tags (hetero)."
-        ),
-    ] = "node",
-    report: ReportOption = None,
-    seed: SeedOption = 0,
-) -> None:
-    """Embed a built-in graph and judge the result.
-
-    Compares the trained model with the training-free floor and with raw features, shows
-    neighbours, and writes summary.json, embeddings.parquet and model/.
-    """
-    from dsgrl.demo import run_demo
-    from dsgrl.report.page import check_page_path
-
-    if report is not None:
-        check_page_path(report)
-    table = Table("", "accuracy", "std")
-    for kind, value in run_demo(out, level=level, seed=seed, verbose=True):
-        if kind == "data":
-            console.print(
-                f"{value.described} No label is used to learn; {value.labels} only "
-                f"judge ({value.protocol})."
-            )
-            table.title = f"{value.labels} predicted from the vectors, in %"
-        elif kind == "score":
-            name, score = value
-            table.add_row(ROWS[name], f"{score.mean:.1f}", f"{score.std:.1f}")
-        elif kind == "neighbors":
-            console.print(table)
-            for name, near in value.items():
-                console.print(f"{name}: {', '.join(near)}")
-        else:
-            console.print(
-                f"Kept epoch {value['epoch']}; {value['seconds']:.0f} s in all. "
-                f"Wrote {out}/summary.json, embeddings.parquet, model/"
-            )
-    if report is not None:
-        write_report(out, report, seed=seed)
+if TYPE_CHECKING:
+    # Loads torch.
+    from dsgrl.datasets.rows import EmbeddedRows
 
 
 def embed(
@@ -161,6 +113,13 @@ def embed(
         Path | None,
         typer.Option(help="Folder for the views' features and edges (parquet)."),
     ] = None,
+    align_to: Annotated[
+        Path | None,
+        typer.Option(
+            help="Earlier embeddings of the same ids: the new ones are rotated onto "
+            "them, and what has moved is shown."
+        ),
+    ] = None,
     checkpoint: CheckpointOption = None,
     every: EveryOption = None,
     resume: ResumeOption = False,
@@ -168,13 +127,15 @@ def embed(
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     data: DataOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Learn from a graph, or many, and write one vector per node, or per graph.
 
     Options override --set, which overrides --recipe.
     """
     from dsgrl.bench.embedding import make_model
-    from dsgrl.datasets.rows import tabulate_view
+    from dsgrl.datasets.rows import collect_rows, tabulate_view
     from dsgrl.io.embeddings import write_views
     from dsgrl.train.distributed import current_ranks
 
@@ -188,6 +149,7 @@ def embed(
     }
     # The others may be on machines that do not have these folders.
     ranks.on_first(partial(_check_outputs, out, model, views, report))
+    target_space = Alignment.read(align_to) if ranks.is_first else None
     saved_to = make_checkpoints(checkpoint, every, resume, model, views)
     loaded = read_input(
         graph,
@@ -207,25 +169,87 @@ def embed(
         recipe=recipe,
         settings=settings or (),
         options={key: value for key, value in options.items() if value is not None},
-        run={"random_state": seed, "device": device, "verbose": True},
+        run={"random_state": seed, "device": device, "verbose": not quiet},
     )
     if views is not None and not hasattr(estimator, "views"):
         raise InputError(f"--views: method '{method}' has no views to write")
+    if target_space is not None:
+        target_space.check(_width(estimator, loaded))
     show_understood(loaded)
     with stoppable(saved_to):
         z = estimator.fit_transform(loaded, checkpoint=saved_to)
         if not ranks.is_first:
             return
-        written = _write(out, loaded, z)
+        rows = collect_rows(loaded, z)
+        rows = rows if target_space is None else target_space.align(rows)
+        written = _write(out, loaded, rows)
         if model is not None:
             estimator.save(model)
         if views is not None:
             made = estimator.views(loaded)
             write_views(views, [tabulate_view(loaded, view) for view in made])
     saved = "".join(f" and {folder}/" for folder in (model, views) if folder)
-    console.print(f"{written}, {_describe_training(estimator)}: wrote {out}{saved}")
+    how = _describe_training(estimator)
+    lines = [f"{written.words}, {how}: wrote {out}{saved}"]
+    document = {**written.document(out), **_training(estimator), "seed": seed}
+    document |= {"model": model, "views": views}
+    if target_space is not None:
+        drift = target_space.measure(rows)
+        lines += drift.lines(str(align_to))
+        if model is not None:
+            lines.append(f"{model}/ gives vectors that are not aligned.")
+        document["alignment"] = drift.summary()
     if report is not None:
-        report_embedding(report, loaded, z, estimator, names=graph, nodes=nodes)
+        page = report_embedding(report, loaded, z, estimator, names=graph, nodes=nodes)
+        lines += page.lines()
+        document["report"] = page.out
+    show(document, lines, as_json=as_json, quiet=quiet)
+
+
+def _check_outputs(
+    out: Path, model: Path | None, views: Path | None, report: Path | None
+) -> None:
+    """Fail before any work is done if something could not be written."""
+    from dsgrl.io.atomic import check_writable
+    from dsgrl.io.embeddings import check_embeddings_path, check_views_path
+    from dsgrl.report.page import check_page_path
+    from dsgrl.train.folder import check_model_path
+
+    check_embeddings_path(out)
+    if model is not None:
+        check_model_path(model)
+        check_writable(model.parent)
+    if views is not None:
+        check_views_path(views)
+    if report is not None:
+        check_page_path(report)
+    for folder in (model, views):
+        if folder is not None and folder.resolve() in out.resolve().parents:
+            raise InputError(f"{out}: lies inside {folder}, expected another place")
+
+
+def _width(estimator: Any, data: Any) -> int | None:
+    """Return the width of the embedding, where it is known before training."""
+    from dsgrl.graph.inputs import level_of
+
+    columns = int(estimator.out_channels)
+    if estimator.method_name == "dsgrl":
+        return 2 * columns if estimator.floor else None
+    # Of whole graphs every layer may have as many.
+    return None if level_of(data) == "graph" else columns
+
+
+def _training(estimator: Any) -> dict[str, Any]:
+    """Return the kept epoch, and how it finds held-out links."""
+    found: dict[str, Any] = {"method": estimator.method_name}
+    if estimator.method_.has_fallback and not estimator.epoch_:
+        return {**found, "epoch": 0}
+    scores: dict[str, float] = {}
+    for row in estimator.history_:
+        if row["epoch"] in (0, estimator.epoch_):
+            scores |= row
+    known = {k: scores[k] for k in ("floor_auc", "link_auc") if "floor_auc" in scores}
+    return {**found, "epoch": estimator.epoch_, **known}
 
 
 def _check_outputs(
@@ -254,16 +278,13 @@ def _describe_training(estimator: Any) -> str:
     """Say which epoch was kept and what it adds to what needs no training."""
     if estimator.method_.has_fallback and not estimator.epoch_:
         return "without training"
-    how = f"kept epoch {estimator.epoch_}"
-    scores: dict[str, float] = {}
-    for row in estimator.history_:
-        if row["epoch"] in (0, estimator.epoch_):
-            scores |= row
-    if "floor_auc" not in scores:
+    found = _training(estimator)
+    how = f"kept epoch {found['epoch']}"
+    if "floor_auc" not in found:
         return how
     return (
-        f"{how} (AUC of held-out links: {scores['floor_auc']:.3f} without training, "
-        f"{scores['link_auc']:.3f} learned)"
+        f"{how} (AUC of held-out links: {found['floor_auc']:.3f} without training, "
+        f"{found['link_auc']:.3f} learned)"
     )
 
 
@@ -290,11 +311,14 @@ def transform(
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     data: DataOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Embed a graph, or many, seen or unseen, with a saved model.
 
     Columns become features as in training.
     """
+    from dsgrl.datasets.rows import collect_rows
     from dsgrl.estimator import load_model
     from dsgrl.io.embeddings import check_embeddings_path
 
@@ -311,19 +335,16 @@ def transform(
     )
     embedded = estimator.transform(loaded)
     show_understood(loaded)
-    written = _write(out, loaded, embedded)
-    console.print(f"{written}: wrote {out}")
+    written = _write(out, loaded, collect_rows(loaded, embedded))
+    lines = [f"{written.words}: wrote {out}"]
+    show(written.document(out), lines, as_json=as_json, quiet=quiet)
 
 
-def _write(out: Path, data: Any, z: Any) -> str:
-    """Write embeddings with their ids, and say what they are."""
-    from dsgrl.datasets.rows import collect_rows
+def _write(out: Path, data: Any, rows: "EmbeddedRows") -> Embedded:
+    """Write embeddings with their ids."""
     from dsgrl.graph.inputs import level_of
     from dsgrl.io.embeddings import write_embeddings
 
-    rows = collect_rows(data, z)
     write_embeddings(out, rows.ids, rows.z, rows.labels, rows.types)
-    count, columns = rows.z.shape
-    what = "graphs" if level_of(data) == "graph" else "nodes"
-    types = "" if rows.types is None else f" of {len(set(rows.types))} types"
-    return f"{count} {what}{types}, {columns} columns"
+    types = None if rows.types is None else list(dict.fromkeys(rows.types))
+    return Embedded(len(rows.z), rows.z.shape[1], level_of(data), types)

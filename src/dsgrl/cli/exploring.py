@@ -1,6 +1,5 @@
 """Next steps from an embedding file: neighbors, cluster, classify, check."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,8 +10,8 @@ from dsgrl.cli.options import (
     DirectedOption,
     NodeTableOption,
     SeedOption,
-    console,
 )
+from dsgrl.cli.output import JsonOption, QuietOption, show
 from dsgrl.typing import InputError
 
 EmbeddingsArgument = Annotated[
@@ -32,7 +31,6 @@ GraphOption = Annotated[
 TableOption = Annotated[
     Path, typer.Option("--out", "-o", help="Table to write: .parquet or .csv.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 
 
 def neighbors(
@@ -55,6 +53,7 @@ def neighbors(
     directed: DirectedOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Show the rows whose vectors are most similar to that of ID."""
     from dsgrl.explore.commands import find_neighbors
@@ -71,13 +70,12 @@ def neighbors(
         directed=directed,
         data_folder=data,
     )
-    if as_json:
-        console.print(json.dumps([line._asdict() for line in found]))
-        return
     width = max(len(str(line.id)) for line in found)
-    for line in found:
-        reason = f"  {line.why}" if line.why else ""
-        console.print(f"{line.similarity:.3f}  {line.id!s:{width}}{reason}".rstrip())
+    lines = [
+        f"{line.similarity:.3f}  {line.id!s:{width}}  {line.why}".rstrip()
+        for line in found
+    ]
+    show([line._asdict() for line in found], lines, as_json=as_json)
 
 
 def cluster(
@@ -92,6 +90,8 @@ def cluster(
         typer.Option(help="hdbscan finds the number and leaves out rows in between."),
     ] = "kmeans",
     seed: SeedOption = 0,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Group rows with similar vectors and write the group of every row."""
     from dsgrl.explore.commands import write_clusters
@@ -102,9 +102,10 @@ def cluster(
         embeddings, out, number, method=method, random_state=seed
     )
     rest = f", {left_out} rows in none" if left_out else ""
-    console.print(
-        f"{len(sizes)} clusters of {min(sizes)} to {max(sizes)} rows{rest}: wrote {out}"
-    )
+    words = f"{len(sizes)} clusters of {min(sizes)} to {max(sizes)} rows{rest}"
+    document = {"out": out, "clusters": len(sizes), "sizes": sizes}
+    document["in_none"] = left_out
+    show(document, [f"{words}: wrote {out}"], as_json=as_json, quiet=quiet)
 
 
 def classify(
@@ -119,19 +120,18 @@ def classify(
     ] = None,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Predict the label of every row from a few, with calibrated probabilities."""
     from dsgrl.explore.commands import write_predictions
 
     found = write_predictions(embeddings, labels, out, random_state=seed)
-    if as_json:
-        console.print(json.dumps(found))
-        return
-    console.print(_describe(found))
-    console.print(
+    lines = [
+        _describe(found),
         f"Probabilities: {100 * found['sure']:.0f} % of the rows have 0.9 or more for "
-        f"one class, the mean is {found['mean_probability']:.2f}. Wrote {out}"
-    )
+        f"one class, the mean is {found['mean_probability']:.2f}. Wrote {out}",
+    ]
+    show({"out": out, **found}, lines, as_json=as_json, quiet=quiet)
 
 
 def _describe(found: dict[str, Any]) -> str:
@@ -174,6 +174,7 @@ def check(
     seed: SeedOption = 0,
     data: DataOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Say whether an embedding is good, without labels.
 
@@ -191,8 +192,4 @@ def check(
         data_folder=data,
         random_state=seed,
     )
-    if as_json:
-        console.print(json.dumps(found.summary()))
-        return
-    for line in found.lines():
-        console.print(line)
+    show(found.summary(), found.lines(), as_json=as_json)

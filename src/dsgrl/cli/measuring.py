@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from dsgrl.cli.options import DataOption, SeedOption, SetOption, console
+from dsgrl.cli.output import JsonOption, QuietOption, show
 from dsgrl.cli.suites import (
     bench_anchors,
     bench_scale,
@@ -51,9 +52,8 @@ def evaluate(
         typer.Option(help="accuracy, macro_f1, micro_f1 or roc_auc."),
     ] = None,
     seed: SeedOption = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one line of JSON.")
-    ] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Score embeddings by how well labels can be predicted from them.
 
@@ -71,17 +71,15 @@ def evaluate(
         metric=metric,
         random_state=seed,
     )
-    if as_json:
-        console.print(json.dumps(found.summary()))
-        return
     score = found.score
-    console.print(
+    lines = [
         f"{score.metric} {score.mean:.2f} +- {score.std:.2f} % ({score.protocol}, "
         f"{len(score.scores)} splits): {found.num_rows} rows, {found.num_columns} "
         f"columns, {found.num_classes} classes"
-    )
+    ]
     if found.left_out:
-        console.print(f"{found.left_out} rows without a label were left out")
+        lines.append(f"{found.left_out} rows without a label were left out")
+    show(found.summary(), lines, as_json=as_json)
 
 
 SuiteName = Literal["nodes", "graphs", "hetero", "large", "speed", "scale", "anchors"]
@@ -268,6 +266,8 @@ def tune(
     settings: SetOption = None,
     seed: SeedOption = 0,
     data: DataOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Search for better parameters and write them as a recipe.
 
@@ -284,9 +284,9 @@ def tune(
         ) from error
     from dsgrl.bench.recipes import parse_settings
 
-    with Console(stderr=True).status("") as status:
+    with Console(stderr=True, quiet=quiet).status("") as status:
 
-        def show(progress: Tuned) -> None:
+        def report(progress: Tuned) -> None:
             status.update(
                 f"{progress.trials} of {trials} trials, best {progress.value:.4f}"
             )
@@ -302,9 +302,12 @@ def tune(
             out=out,
             settings=parse_settings(settings or ()),
             without_labels=without_labels,
-            report=show,
+            report=report,
         )
-    console.print(
+    words = (
         f"{tuned.trials} trials ({tuned.given_up} given up early), best score "
         f"{tuned.value:.4f}: wrote {tuned.out}"
     )
+    document = {"out": tuned.out, "trials": tuned.trials, "score": tuned.value}
+    document["given_up"] = tuned.given_up
+    show(document, [words], as_json=as_json, quiet=quiet)

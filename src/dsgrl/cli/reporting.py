@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -13,8 +13,8 @@ from dsgrl.cli.options import (
     DirectedOption,
     NodeTableOption,
     SeedOption,
-    console,
 )
+from dsgrl.cli.output import JsonOption, QuietOption, show
 
 ReportOption = Annotated[
     Path | None,
@@ -22,6 +22,19 @@ ReportOption = Annotated[
         "--report", help="Page to write (.html): map, clusters, scores, training."
     ),
 ]
+
+
+class Written(NamedTuple):
+    """A page that was written: where, its size in bytes, and what it says."""
+
+    out: Path
+    size: int
+    summary: list[str]
+
+    def lines(self) -> list[str]:
+        """Return all of it in words."""
+        size = f"{self.size / 1e6:.1f} MB"
+        return [*self.summary, f"Wrote {self.out} ({size}): open it in a browser."]
 
 
 def report(
@@ -54,6 +67,8 @@ def report(
     directed: DirectedOption = False,
     seed: SeedOption = 0,
     data: DataOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write a page that shows what was learned: one HTML file, opens offline.
 
@@ -66,7 +81,7 @@ def report(
     check_page_path(out)
     if table is not None:
         check_table_path(table)
-    write_report(
+    written = write_report(
         source,
         out,
         table,
@@ -77,11 +92,12 @@ def report(
         directed=directed,
         data_folder=data,
     )
+    show(written._asdict(), written.lines(), as_json=as_json, quiet=quiet)
 
 
 def write_report(
     source: Path, out: Path, table: Path | None = None, *, seed: int, **options: Any
-) -> None:
+) -> Written:
     """Write the page of files, and the map as a table; see `gather_files`."""
     from dsgrl.report.atlas import write_map
     from dsgrl.report.folder import gather_files
@@ -92,7 +108,7 @@ def write_report(
     )
     if table is not None:
         write_map(table, contents)
-    _announce(out, write_page(out, contents), contents.summary)
+    return Written(out, write_page(out, contents), contents.summary)
 
 
 def report_embedding(
@@ -103,7 +119,7 @@ def report_embedding(
     *,
     names: Sequence[str],
     nodes: Sequence[Path] | None,
-) -> None:
+) -> Written:
     """Write the page of a fresh embedding.
 
     Args:
@@ -134,15 +150,9 @@ def report_embedding(
         command=this_command(),
         random_state=model.seed_,
     )
-    _announce(out, write_page(out, contents), contents.summary)
+    return Written(out, write_page(out, contents), contents.summary)
 
 
 def this_command() -> str:
     """Return the command line as it was typed."""
     return shlex.join(["dsgrl", *sys.argv[1:]])
-
-
-def _announce(out: Path, size: int, summary: list[str]) -> None:
-    for sentence in summary:
-        console.print(sentence)
-    console.print(f"Wrote {out} ({size / 1e6:.1f} MB): open it in a browser.")

@@ -167,9 +167,11 @@ def check_file(
     """Check a file of embeddings against its graph; see `check_embedding`."""
     from dsgrl.estimator import load_model
 
-    data = read_graph(graph, nodes, directed=directed, data_folder=data_folder)
-    rows = match_rows(path, read_rows(path), data)
     estimator = None if model is None else load_model(model)
+    data = read_graph(
+        graph, nodes, directed=directed, data_folder=data_folder, like=estimator
+    )
+    rows = match_rows(path, read_rows(path), data)
     return check_embedding(rows.z, data, estimator, random_state)
 
 

@@ -62,10 +62,10 @@ def match_rows(path: Path, rows: EmbeddedRows, data: Any) -> EmbeddedRows:
         InputError: if nodes lack an embedding.
     """
     wanted = rows_of_graph(data)
-    place = {key: i for i, key in enumerate(_keys(rows))}
+    place = {key: i for i, key in enumerate(row_keys(rows))}
     if len(place) < len(rows.ids):
         raise InputError(f"{path}: some ids appear twice, expected each id once")
-    keys = _keys(wanted if rows.types is not None else wanted._replace(types=None))
+    keys = row_keys(wanted if rows.types is not None else wanted._replace(types=None))
     missing = [key[1] for key in keys if key not in place]
     if missing:
         raise InputError(
@@ -97,7 +97,8 @@ def group_bounds(types: list[str] | None, num_rows: int) -> list[int]:
     return [*starts, num_rows]
 
 
-def _keys(rows: EmbeddedRows) -> list[Key]:
+def row_keys(rows: EmbeddedRows) -> list[Key]:
+    """Return type and id of every row, as text."""
     types = rows.types or [""] * len(rows.ids)
     return [(kind, str(i)) for kind, i in zip(types, rows.ids, strict=True)]
 

@@ -61,14 +61,17 @@ def gather_files(
         has_model = (source / MODEL).is_dir()
         model = model or (source / MODEL if has_model else None)
     rows = read_rows(path)
+    estimator = None if model is None else load_model(model)
     data = None
     if graph is not None:
-        data = read_graph(graph, nodes, directed=directed, data_folder=data_folder)
+        data = read_graph(
+            graph, nodes, directed=directed, data_folder=data_folder, like=estimator
+        )
         rows = match_rows(path, rows, data)
     return gather(
         rows,
         data=data,
-        model=None if model is None else load_model(model),
+        model=estimator,
         table=read_node_table(nodes),
         scores=_scores(summary, rows),
         title=f"Embedding of {Path(graph or path).name}",

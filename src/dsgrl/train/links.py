@@ -87,14 +87,17 @@ class HeldOutLinks:
         """Standard error of a score, given the number of hidden links."""
         return math.sqrt(score * (1 - score) / self.edges.size(1))
 
-    def score(self, kinds: tuple[Tensor, ...]) -> float:
+    def score(self, kinds: tuple[Tensor, ...], *, standardize: bool = True) -> float:
         """AUC of hidden edges against random pairs, by cosine similarity.
 
         Args:
             kinds: embeddings of the nodes of each type [N_type, D]; each column of
-                each type is standardised first.
+                each type is centred first.
+            standardize: also give each column deviation 1. Not for columns ordered by
+                what they say, such as principal directions: the last ones are noise.
         """
-        z = torch.cat([standardized(kind) for kind in kinds])
+        scale = standardized if standardize else centered
+        z = torch.cat([scale(kind) for kind in kinds])
         z = F.normalize(z, dim=1)
         edge, pair = (
             (z[ends[0]] * z[ends[1]]).sum(dim=1) for ends in (self.edges, self.pairs)
@@ -106,8 +109,12 @@ def standardized(z: Tensor) -> Tensor:
     """Give every column mean 0 and deviation 1; a single row becomes zero."""
     if z.size(0) < 2:
         return torch.zeros_like(z)
-    centered = z - z.mean(dim=0)
-    return centered / z.std(dim=0).clamp_min(1e-12)
+    return centered(z) / z.std(dim=0).clamp_min(1e-12)
+
+
+def centered(z: Tensor) -> Tensor:
+    """Give every column mean 0."""
+    return z - z.mean(dim=0)
 
 
 def _pair_numbers(edges: Tensor, source: int, target: int, num_nodes: int) -> Tensor:

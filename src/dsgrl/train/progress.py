@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+)
+from rich.text import Text
 
 # Short, so that a line of 80 columns holds them all.
 SHOWN = {
@@ -18,6 +26,17 @@ SHOWN = {
     "floor_auc": "floor",
     "effective_rank": "rank",
 }
+
+
+class RemainingTime(ProgressColumn):
+    """The time that is left if all epochs are trained; early stopping takes less."""
+
+    def render(self, task: Task) -> Text:
+        """Return minutes and seconds; nothing as long as there is no estimate."""
+        if task.time_remaining is None or task.finished:
+            return Text("")
+        minutes, seconds = divmod(int(task.time_remaining), 60)
+        return Text(f"<{minutes}:{seconds:02d}")
 
 
 @contextmanager
@@ -39,6 +58,7 @@ def progress_bar(
     columns = (
         BarColumn(bar_width=8),
         MofNCompleteColumn(),
+        RemainingTime(),
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=console, transient=True) as progress:

@@ -1,0 +1,135 @@
+"""--json, --quiet and completion: the same on all commands."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dsgrl import cli
+from dsgrl.cli import app
+
+COMMANDS = {c.name: c.callback for c in app.registered_commands}
+TABLES = "edges.csv --nodes nodes.csv"
+# What a document has to hold, by command line.
+DOCUMENTS = {
+    f"embed {TABLES} --epochs 2 --dim 8 -o y.parquet --model m": {"rows", "epoch"},
+    f"transform {TABLES} --model model -o y.parquet": {"rows", "columns", "out"},
+    "evaluate z.parquet": {"mean", "std"},
+    "report z.parquet -o page.html": {"out", "size", "summary"},
+    "cluster z.parquet -o c.csv -k 2": {"clusters", "sizes", "out"},
+    "classify z.parquet -o p.csv": {"accuracy", "out"},
+    f"check z.parquet {TABLES}": {"verdict", "link_auc"},
+    "list": {"datasets", "methods", "recipes"},
+}
+# Those whose result is what they print.
+ANSWERS = ("evaluate", "check")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    edges = "".join(f"a{i},a{(i * 7 + 1) % 40}\n" for i in range(40))
+    (folder / "edges.csv").write_text(f"from,to\n{edges}")
+    # A missing value, so that there is a notice.
+    rows = "".join(
+        f"a{i},{i % 5 if i else ''},{i % 3},{'xy'[i % 2]}\n" for i in range(40)
+    )
+    (folder / "nodes.csv").write_text(f"id,u,v,label\n{rows}")
+    code = f"embed {TABLES} --epochs 2 --dim 8 -o z.parquet --model model"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert call(code, patch) == 0
+    return folder
+
+
+def call(words: str, patch: pytest.MonkeyPatch) -> object:
+    # Without pytest's handlers, so that notices go to stderr as for users.
+    patch.setattr("logging.root.handlers", [])
+    patch.setattr("sys.argv", ["dsgrl", *words.split()])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return stopped.value.code
+
+
+@pytest.mark.parametrize("words", DOCUMENTS)
+def test_json__is_one_document(
+    made: Path,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(made)
+    assert call(f"{words} --json", monkeypatch) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert DOCUMENTS[words] <= document.keys()
+
+
+@pytest.mark.parametrize("words", [w for w in DOCUMENTS if w != "list"])
+def test_quiet__only_an_answer_is_printed(
+    made: Path,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(made)
+    assert call(f"{words} --quiet", monkeypatch) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert bool(out) == words.startswith(ANSWERS)
+    # The next command has notices again.
+    assert call(f"check z.parquet {TABLES}", monkeypatch) == 0
+    assert "missing values" in capsys.readouterr().err
+
+
+def test_quiet__errors_are_shown(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(made)
+    assert call("embed gone.csv -o z.npy --quiet", monkeypatch) == 2
+    assert "gone.csv" in capsys.readouterr().err
+
+
+def test_options__are_there_wherever_they_mean_something() -> None:
+    without = {
+        # Prints JSON lines, or Markdown.
+        "as_json": {"bench", "tables"},
+        "quiet": {"bench", "tables", "list"},
+    }
+    for option, exceptions in without.items():
+        lacking = {
+            name
+            for name, function in COMMANDS.items()
+            if option not in function.__annotations__
+        }
+        assert lacking == exceptions, option
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [("dsgrl cla", "classify"), ("dsgrl embed --ali", "align-to")]
+)
+def test_completion__names_commands_and_options(line: str, expected: str) -> None:
+    words = line.split()
+    code = (
+        "import sys\n"
+        "sys.argv = ['dsgrl']\n"
+        "from dsgrl.cli import main\n"
+        "try:\n    main()\n"
+        "finally:\n    assert 'torch' not in sys.modules\n"
+    )
+    environment = {
+        **os.environ,
+        "_DSGRL_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert expected in done.stdout, done.stderr
