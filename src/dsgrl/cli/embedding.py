@@ -252,28 +252,6 @@ def _training(estimator: Any) -> dict[str, Any]:
     return {**found, "epoch": estimator.epoch_, **known}
 
 
-def _check_outputs(
-    out: Path, model: Path | None, views: Path | None, report: Path | None
-) -> None:
-    """Refuse outputs that cannot be written, before any work."""
-    from dsgrl.io.atomic import check_writable
-    from dsgrl.io.embeddings import check_embeddings_path, check_views_path
-    from dsgrl.report.page import check_page_path
-    from dsgrl.train.folder import check_model_path
-
-    check_embeddings_path(out)
-    if model is not None:
-        check_model_path(model)
-        check_writable(model.parent)
-    if views is not None:
-        check_views_path(views)
-    if report is not None:
-        check_page_path(report)
-    for folder in (model, views):
-        if folder is not None and folder.resolve() in out.resolve().parents:
-            raise InputError(f"{out}: lies inside {folder}, expected another place")
-
-
 def _describe_training(estimator: Any) -> str:
     """Say which epoch was kept and what it adds to what needs no training."""
     if estimator.method_.has_fallback and not estimator.epoch_:
