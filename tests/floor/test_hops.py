@@ -165,11 +165,26 @@ def direct_lift(x: Tensor, edge_index: Tensor) -> float:
 
 
 def alike_by(share: float, data: Data) -> Tensor:
-    """Give features of which so much is the community's, and the rest noise."""
+    """Give features of which so much is the community's, the rest each node's own.
+
+    What is a node's own has a few directions: features like white noise have no say.
+    """
     generator = torch.Generator().manual_seed(0)
     center = torch.randn(3, 40, generator=generator)
-    noise = torch.randn(60, 40, generator=generator)
-    return share * center[data.y] + (1 - share) * noise
+    topics = torch.randn(12, 40, generator=generator) / 12**0.5
+    own = torch.randn(60, 12, generator=generator) @ topics
+    return share * center[data.y] + (1 - share) * own
+
+
+def test_own_weight__of_white_noise_is_that_of_a_hop() -> None:
+    noise = torch.randn(600, 8, generator=torch.Generator().manual_seed(0))
+    ring = torch.arange(600)
+    edges = torch.stack([ring, ring.roll(1)])
+    edges = torch.cat([edges, edges.flip(0)], dim=1)
+    adjacency = Adjacency.from_edge_index(edges, num_nodes=600)
+    assert own_weight(unit_rows(noise), adjacency) == 1
+    structured = noise * torch.tensor([1.0, 1.0, *[0.1] * 6])
+    assert own_weight(unit_rows(structured), adjacency) == MOST_OWN_WEIGHT
 
 
 @pytest.mark.parametrize(
@@ -242,8 +257,8 @@ def test_own_weight__reads_features_and_edges_only(community_graph: Data) -> Non
 def test_state_dict__round_trip(community_graph: Data) -> None:
     x = alike_by(0.0, community_graph)
     graph = as_graph(Data(x=x, edge_index=community_graph.edge_index))
-    one = fitted(graph, columns=5, weighs_own=True)
-    other = HopsFloor(40, columns=5, weighs_own=True)
+    one = fitted(graph, columns=30, weighs_own=True)
+    other = HopsFloor(40, columns=30, weighs_own=True)
     other.load_state_dict(one.state_dict())
     assert torch.equal(one(graph), other(graph))
     assert float(other.own) > 1

@@ -20,6 +20,9 @@ NUM_HOPS = 3
 # Neighbours that are less alike than this have less weight than the node itself.
 ALIKE = 0.12
 MOST_OWN_WEIGHT = 2.0
+# Features spread over this share of their directions are structured, over that share
+# hardly more than noise.
+STRUCTURED, NOISE = 0.5, 0.75
 
 
 class HopsFloor(Floor):
@@ -77,7 +80,9 @@ def own_weight(rows: Tensor, adjacency: Adjacency) -> float:
     """Return how much a node's own features count against those of each hop.
 
     It is 1 where neighbours are alike: where their cosine similarity is `ALIKE` above
-    that of random pairs or more. It rises to `MOST_OWN_WEIGHT` where they are not.
+    that of random pairs or more. It rises to `MOST_OWN_WEIGHT` where they are not,
+    unless the features look like noise: what is shared with neighbours is then the
+    better part of them.
 
     Args:
         rows: features with unit rows [N, F].
@@ -90,4 +95,17 @@ def own_weight(rows: Tensor, adjacency: Adjacency) -> float:
     rows = unit_rows(rows - rows.mean(dim=0))
     total = (rows * propagate(adjacency.with_value(joins_two), rows)).sum()
     lift = float(total / joins_two.sum() - rows.mean(dim=0).square().sum())
-    return min(max(ALIKE / max(lift, 1e-6), 1.0), MOST_OWN_WEIGHT)
+    most = MOST_OWN_WEIGHT + (1 - MOST_OWN_WEIGHT) * _noise(rows)
+    return min(max(ALIKE / max(lift, 1e-6), 1.0), most)
+
+
+def _noise(rows: Tensor) -> float:
+    """Return how much rows look like noise: 0 if structured, 1 if they are spread out.
+
+    The share of directions they are spread over is the participation ratio of the
+    eigenvalues of their Gram matrix, which is 1 for white noise.
+    """
+    gram = (rows.t() @ rows).double()
+    total, squares = gram.trace(), gram.square().sum()
+    share = float(total.square() / (squares.clamp_min(1e-30) * len(gram)))
+    return min(max((share - STRUCTURED) / (NOISE - STRUCTURED), 0.0), 1.0)
