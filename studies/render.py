@@ -18,6 +18,7 @@ from studies import (
     cures,
     differences,
     fit_time,
+    generated,
     joining,
     learning,
     which_views,
@@ -29,7 +30,11 @@ TABLES: dict[str, Tables] = {
     "CHOOSING.md": choosing.tables,
     "CURES.md": cures.tables,
     "DIFFERENCES.md": differences.tables,
-    "JOINING.md": lambda: {**joining.tables(), "time": fit_time.table()},
+    "JOINING.md": lambda: {
+        **joining.tables(),
+        "generated": generated.table(),
+        "time": fit_time.table(),
+    },
     "LEARNING.md": learning.tables,
     "VIEWS.md": which_views.tables,
 }
