@@ -176,15 +176,22 @@ def alike_by(share: float, data: Data) -> Tensor:
     return share * center[data.y] + (1 - share) * own
 
 
-def test_own_weight__of_white_noise_is_that_of_a_hop() -> None:
+@pytest.mark.parametrize("shared", [0.3, -0.3])
+def test_own_weight__of_noise_is_that_of_a_hop_if_neighbors_share_a_signal(
+    shared: float,
+) -> None:
     noise = torch.randn(600, 8, generator=torch.Generator().manual_seed(0))
     ring = torch.arange(600)
     edges = torch.stack([ring, ring.roll(1)])
     edges = torch.cat([edges, edges.flip(0)], dim=1)
     adjacency = Adjacency.from_edge_index(edges, num_nodes=600)
-    assert own_weight(unit_rows(noise), adjacency) == 1
-    structured = noise * torch.tensor([1.0, 1.0, *[0.1] * 6])
-    assert own_weight(unit_rows(structured), adjacency) == MOST_OWN_WEIGHT
+    # Neighbours on the ring are a little alike, or a little unlike.
+    x = noise + shared * noise.roll(1, 0)
+    wanted = 1 if shared > 0 else MOST_OWN_WEIGHT
+    assert own_weight(unit_rows(x), adjacency) == wanted
+    few = noise * torch.tensor([1.0, 1.0, *[0.1] * 6])
+    structured = few + 0.05 * few.roll(1, 0)
+    assert own_weight(unit_rows(structured), adjacency) > 1
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,9 @@ def own_weight(rows: Tensor, adjacency: Adjacency) -> float:
     rows = unit_rows(rows - rows.mean(dim=0))
     total = (rows * propagate(adjacency.with_value(joins_two), rows)).sum()
     lift = float(total / joins_two.sum() - rows.mean(dim=0).square().sum())
-    most = MOST_OWN_WEIGHT + (1 - MOST_OWN_WEIGHT) * _noise(rows)
+    # Neighbours that are less alike than random pairs share no signal to prefer.
+    noise = _noise(rows) if lift > 0 else 0.0
+    most = MOST_OWN_WEIGHT + (1 - MOST_OWN_WEIGHT) * noise
     return min(max(ALIKE / max(lift, 1e-6), 1.0), most)
 
 
