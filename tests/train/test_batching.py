@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from dsgrl import DSGRL
 from dsgrl.graph import as_graph
 from dsgrl.methods import METHODS, NodeBatches, StopByLinks, configure
-from dsgrl.train import begin, fit
+from dsgrl.train import begin, fit, memory
 from dsgrl.train.batching import Neighborhood
 from dsgrl.train.checkpoint import Checkpoints
 from dsgrl.typing import InputError
@@ -123,6 +123,21 @@ def test_batch_size__of_one_graph_is_a_number_of_nodes(community_graph: Data) ->
     assert model.chosen_["batch_size__sampling"] in KINDS
     given = DSGRL(batch_size=NodeBatches()).set_params(batch_size__num_neighbors=7)
     assert given.get_params()["batch_size__num_neighbors"] == 7
+
+
+@pytest.mark.parametrize(("given", "chosen"), [("auto", "nodes"), (None, None)])
+def test_batch_size__auto_is_in_parts_where_memory_is_short(
+    given: Any,
+    chosen: str | None,
+    community_graph: Data,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1e3)
+    model = DSGRL(out_channels=4, epochs=1, batch_size=given).fit(community_graph)
+    assert model.chosen_.get("batch_size") == chosen
+    assert "GB" in caplog.text
+    assert ("parts of the graph" in caplog.text) == (chosen is not None)
 
 
 def test_batch_size__auto_is_all_nodes(community_graph: Data) -> None:

@@ -1,12 +1,10 @@
-import logging
-
 import pytest
 import torch
 from torch_geometric.data import Data
 
 from dsgrl.graph import Graph, as_graph
 from dsgrl.train import memory
-from dsgrl.train.memory import warn_if_too_large
+from dsgrl.train.memory import missing_bytes
 from samples import build_method
 
 
@@ -23,25 +21,21 @@ def test_estimate__near_what_was_measured_on_github() -> None:
     assert 433 / 1.5 < needed < 433 * 1.5
 
 
-@pytest.mark.parametrize(("free", "warned"), [(1e3, True), (1e12, False)])
-def test_warning__only_if_it_will_not_fit(
-    free: float,
-    warned: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize(("free", "is_short"), [(1e3, True), (1e12, False)])
+def test_missing_bytes__only_if_it_will_not_fit(
+    free: float, is_short: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "available_bytes", lambda: free)
-    with caplog.at_level(logging.WARNING):
-        warn_if_too_large(make_empty(100), build_method(in_channels=1))
-    assert ("GB" in caplog.text) == warned
+    said = missing_bytes(make_empty(100), build_method(in_channels=1))
+    assert ("GB" in said) == is_short
 
 
-def test_warning__none_for_a_method_without_an_estimate(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_missing_bytes__none_for_a_method_without_an_estimate(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(memory, "available_bytes", lambda: 0.0)
-    warn_if_too_large(make_empty(100), build_method(encoder=torch.nn.Linear(1, 2)))
-    assert "GB" not in caplog.text
+    own = build_method(encoder=torch.nn.Linear(1, 2))
+    assert missing_bytes(make_empty(100), own) == ""
 
 
 def test_available__is_a_sensible_number() -> None:

@@ -1,5 +1,6 @@
 """Whether one graph is trained on at once or in parts, and which parts."""
 
+import logging
 import math
 from dataclasses import dataclass
 
@@ -7,7 +8,10 @@ from dsgrl.graph import Graph
 from dsgrl.methods.base import Method
 from dsgrl.methods.config import FitConfig, NodeBatches, StopByLinks
 from dsgrl.parameters import is_auto
+from dsgrl.train.memory import missing_bytes
 from dsgrl.typing import InputError, SamplingName
+
+logger = logging.getLogger(__name__)
 
 # Random nodes are a batch of their own where so many neighbours are among them.
 ENOUGH_NEIGHBORS = 4
@@ -39,7 +43,7 @@ class Neighborhood:
 def plan_batches(
     graph: Graph, method: Method, config: FitConfig, given: FitConfig
 ) -> FitConfig:
-    """Replace "auto" of the parts of a graph, and count epochs by their steps.
+    """Choose parts of the graph if memory is short, and count epochs by their steps.
 
     An epoch in parts has many steps: under `epochs="auto"` there are as many fewer
     epochs, so that the number of steps is that of training on all nodes at once.
@@ -54,6 +58,12 @@ def plan_batches(
         InputError: if the method cannot train on such parts.
     """
     batches = config.batch_size
+    missing = "" if batches is not None else missing_bytes(graph, method)
+    if missing and is_auto(given.batch_size) and config.takes_node_batches():
+        logger.warning("%s: training on parts of the graph (batch_size)", missing)
+        batches = NodeBatches()
+    elif missing:
+        logger.warning("%s: set batch_size, or lower out_channels", missing)
     if not isinstance(batches, NodeBatches):
         return config
     if batches.sampling == "neighbors" and not method.takes_targets:

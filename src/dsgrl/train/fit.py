@@ -28,7 +28,6 @@ from dsgrl.train.distributed import (
 from dsgrl.train.fitted import Fitted, edge_hash
 from dsgrl.train.identity import Identity
 from dsgrl.train.loop import Report, Training, plan_links
-from dsgrl.train.memory import warn_if_too_large
 from dsgrl.train.progress import progress_bar
 from dsgrl.train.seed import reseed, seeded
 from dsgrl.typing import InputError, IntArray
@@ -154,7 +153,6 @@ def begin(
         if labels is not None and "labels" in kind.needs:
             graph = replace(graph, labels=_label_rows(labels, graph))
         _note_unused_attributes(graph, method)
-        warn_if_too_large(graph, method)
         if change is not None:
             change(method, resolved)
         share_ranks(method, ranks)

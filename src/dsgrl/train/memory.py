@@ -1,14 +1,11 @@
 """Memory that training needs, estimated before it starts."""
 
-import logging
 from pathlib import Path
 
 import psutil
 
 from dsgrl.graph import Graph
 from dsgrl.methods.base import Method
-
-logger = logging.getLogger(__name__)
 
 GIGABYTE = 1e9
 
@@ -24,17 +21,18 @@ def available_bytes() -> float:
     return free
 
 
-def warn_if_too_large(graph: Graph, method: Method) -> None:
-    """Warn before a long run that may run out of memory."""
-    # Training on many graphs uses one batch at a time.
+def missing_bytes(graph: Graph, method: Method) -> str:
+    """Say what training on all of a graph at once needs and what is free.
+
+    Empty if it fits, if the need is unknown, or for many graphs: training on those
+    uses one batch at a time.
+    """
     needed = None if graph.ptr is not None else method.training_bytes(graph)
     available = available_bytes()
-    if needed is not None and needed > available:
-        logger.warning(
-            "training on %d nodes and %d edges at once takes about %.1f GB, %.1f are "
-            "free: lower out_channels, augment_channels or feature_drop",
-            graph.num_nodes,
-            graph.adjacency.num_edges,
-            needed / GIGABYTE,
-            available / GIGABYTE,
-        )
+    if needed is None or needed <= available:
+        return ""
+    return (
+        f"training on {graph.num_nodes} nodes and {graph.adjacency.num_edges} edges at "
+        f"once takes about {needed / GIGABYTE:.1f} GB, {available / GIGABYTE:.1f} are "
+        f"free"
+    )
