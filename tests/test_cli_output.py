@@ -95,8 +95,8 @@ def test_quiet__errors_are_shown(
 def test_options__are_there_wherever_they_mean_something() -> None:
     without = {
         # Prints JSON lines, or Markdown.
-        "as_json": {"bench", "tables"},
-        "quiet": {"bench", "tables", "list"},
+        "as_json": {"bench", "store", "tables"},
+        "quiet": {"bench", "store", "tables", "list"},
     }
     for option, exceptions in without.items():
         lacking = {
