@@ -205,7 +205,7 @@ def test_kill__of_one_process_stops_the_run_which_can_be_resumed(
         if code == 0:
             break
     assert code == 0, lines
-    assert any(f"resumed after epoch {reached}" in line for line in lines)
+    assert any("resumed after epoch" in line for line in lines)
     assert (folder / "z.parquet").read_bytes() == expected
     if victim:
         return
