@@ -96,3 +96,20 @@ def test_default__of_edges_only_is_what_walks_gives(
         embedder(name)().fit_transform(edges) for name in ("dsgrl", "walks")
     )
     np.testing.assert_array_equal(default, walks)
+
+
+@pytest.mark.parametrize(("size", "isolated"), [(0, 30), (3, 400)])
+@pytest.mark.parametrize("name", ["dsgrl", "hops", "walks", "cca-ssg"])
+def test_method__embeds_a_graph_with_hardly_an_edge(
+    name: str, size: int, isolated: int
+) -> None:
+    data = (
+        cliques(size, isolated)
+        if size
+        else Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=isolated)
+    )
+    kind = embedder(name)
+    more = {"epochs": 2} if name == "cca-ssg" else {}
+    z = kind(random_state=0, **more).fit_transform(data)
+    assert z.shape[0] == data.num_nodes
+    assert np.isfinite(z).all()

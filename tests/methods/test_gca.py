@@ -170,3 +170,17 @@ def test_cora__training_is_worth_something() -> None:
         fitted, graph = fit_graph("gca", data, config)
         scores[epochs] = evaluate(fitted.embed_graph(graph), data.y).mean
     assert scores[40] > scores[0] + 3
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4])
+def test_loss_chances__of_nothing_is_the_rate(rate: float) -> None:
+    assert loss_chances(torch.empty(0), rate) == rate
+
+
+def test_training__without_an_edge_is_finite() -> None:
+    method = build()
+    graph = spread()
+    none = graph.adjacency.value.new_zeros(graph.adjacency.num_edges).bool()
+    graph = replace(graph, adjacency=graph.adjacency.select(none))
+    loss = method.training_loss(method.prepare(graph))
+    assert all(torch.isfinite(value) for value in loss.terms.values())

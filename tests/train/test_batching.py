@@ -95,8 +95,10 @@ def test_training__in_parts_separates_the_communities(
     assert similar[same].mean() > similar[~same].mean() + 0.2
 
 
+@pytest.mark.parametrize("sampling", KINDS)
+@pytest.mark.parametrize("views", [{}, {"augment": "topology"}])
 def test_resume__in_the_middle_equals_uninterrupted(
-    tmp_path: Path, community_graph: Data
+    tmp_path: Path, community_graph: Data, views: dict[str, Any], sampling: str
 ) -> None:
     class StoppedError(Exception):
         pass
@@ -105,7 +107,7 @@ def test_resume__in_the_middle_equals_uninterrupted(
         if row["epoch"] == 3:
             raise StoppedError
 
-    settings = {"out_channels": 4, "epochs": 6, "batch_size": parts("neighbors")}
+    settings = {"out_channels": 4, "epochs": 6, "batch_size": parts(sampling), **views}
     config = configure("dsgrl", settings)
     wanted = fit("dsgrl", community_graph, config).embed(community_graph)
     saved = Checkpoints(tmp_path / "run", every=2)

@@ -152,7 +152,8 @@ class Topology(nn.Module):
         refresh = self.refresh
         if refresh == "auto":
             refresh = REFRESH if graph.ptr is None else 1
-        if not self.training or refresh == 1:
+        # A part of a graph is another one in every step.
+        if not self.training or refresh == 1 or graph.targets is not None:
             return self._look_up(graph, h)
         return self._known.visit(graph, h, refresh, self._all_pairs)
 

@@ -126,13 +126,13 @@ def _one(data: Any, structural_columns: int | None) -> Graph:
             "profile and random walks)",
             x.size(1),
         )
+    elif not isinstance(data, StoredGraph):
+        # Features of a store were checked when they were written.
+        x = check_features(x, num_nodes)
     if adjacency.num_edges == 0 and num_nodes > 1:
         logger.warning(
             "the graph has no edges: only the features will tell nodes apart"
         )
-    if make_features is not None or not isinstance(data, StoredGraph):
-        # Features of a store were checked when they were written.
-        x = check_features(x, num_nodes)
     return Graph(x, adjacency, make_features)
 
 

@@ -245,6 +245,8 @@ def loss_chances(score: Tensor, rate: float) -> Tensor | float:
         score: importance of every edge or column; the most important one stays.
         rate: the share to lose.
     """
+    if not score.numel():
+        return rate
     s = torch.log1p(score)
     mean = s.max() - s.mean()
     if mean <= 1e-6 * s.max():
