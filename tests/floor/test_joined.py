@@ -197,6 +197,21 @@ def test_fit__all_learned_columns_constant(level: str) -> None:
     np.testing.assert_allclose(products(found), products(wanted), rtol=0, atol=1e-4)
 
 
+@levels
+@pytest.mark.parametrize("more", [0, 4, 30])
+def test_forward__a_floor_that_fits_stays_as_it_is(level: str, more: int) -> None:
+    graph = as_graph(make_data(level))
+    z = learned_of(graph)
+    floor = build_floor(Spec.of(graph))
+    floor.fit(graph)
+    width = floor.out_channels
+    joined = joined_of(graph, z, width + more, uses_learned=False)
+    found = joined(graph, z)
+    assert found.shape == joined_of(graph, z, width + more)(graph, z).shape
+    assert torch.equal(found[:, :width], floor(graph))
+    assert not found[:, width:].any()
+
+
 def test_fit__types_are_joined_separately() -> None:
     graph = as_graph(make_hetero())
     z = learned_of(graph)

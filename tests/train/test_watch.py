@@ -75,6 +75,16 @@ def test_watch__with_a_fallback_compares_with_chance(
     assert watch.restore() == expected
 
 
+@pytest.mark.parametrize(("best", "expected"), [(0.515, 0), (0.525, 10)])
+def test_watch__with_a_fallback_is_a_standard_error_above_chance(
+    best: float, expected: int
+) -> None:
+    watch = Scripted([0.6, best, 0.5], has_fallback=True, tolerance=0.25)
+    for number in (1, 2):
+        watch.look(10 * number)
+    assert watch.restore() == expected
+
+
 @pytest.mark.parametrize(("tolerance", "expected"), [(0.0, 40), (0.6, 30), (1.0, 20)])
 def test_watch__less_tolerance_keeps_a_later_epoch(
     tolerance: float, expected: int

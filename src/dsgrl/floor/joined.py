@@ -19,7 +19,9 @@ class Joined(nn.Module):
 
     The learned part is standardised by column and scaled to unit rows, as the parts of
     the floor are: the weight says how much of the result it gets. Directions that both
-    have in common come first. Node types are joined separately.
+    have in common come first. Node types are joined separately. Without the learned
+    part, a floor that fits into the columns stays as it is: its directions would only
+    give noise a column of its own.
 
     Args:
         floor: describes the data without training.
@@ -44,6 +46,8 @@ class Joined(nn.Module):
     ) -> None:
         super().__init__()
         self.floor, self.channels, self.weight = floor, channels, weight
+        self.missing = min(out_channels, floor.out_channels + channels)
+        self.missing -= floor.out_channels
         self.projections = nn.ModuleList(
             Projection(floor.out_channels + channels, out_channels)
             for _ in range(num_types)
@@ -78,6 +82,8 @@ class Joined(nn.Module):
     @torch.no_grad()
     def forward(self, graph: Graph, z: Tensor) -> Tensor:
         """Join the floor of a graph and its learned embedding z [N, D]."""
+        if self.missing >= 0 and not self.uses_learned:
+            return nn.functional.pad(self.floor(graph), (0, self.missing))
         rows = zip(self.projections, self._side_by_side(graph, z), strict=True)
         return torch.cat([projection(block) for projection, block in rows])
 

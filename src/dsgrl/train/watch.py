@@ -16,8 +16,9 @@ from dsgrl.train.links import HeldOutLinks
 
 logger = logging.getLogger(__name__)
 
-# AUC of an embedding that knows nothing of the links.
-CHANCE = 0.5
+# AUC of an embedding that knows nothing of the links, and how many standard errors
+# above it say that something was learned.
+CHANCE, CLEARLY = 0.5, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Watch:
     best, the untrained model included: the AUC still rises slowly long after noise
     has begun to spread in the embedding. A method with a fallback is compared with
     chance, not with its untrained state: where links hardly follow the features, a
-    random projection may predict them as well as a good embedding.
+    random projection may predict them as well as a good embedding. It has to be a
+    standard error above chance at least.
 
     Args:
         method: the method in training.
@@ -108,8 +110,9 @@ class Watch:
             self.selection.add(epoch, link_auc)
 
     def _select(self) -> "Selection":
-        least = CHANCE if self.method.has_fallback else self.untrained.link_auc
-        return Selection(self.links, self.rule, least)
+        if not self.method.has_fallback:
+            return Selection(self.links, self.rule, self.untrained.link_auc)
+        return Selection(self.links, self.rule, CHANCE, margin=CLEARLY)
 
     @torch.no_grad()
     def _candidate(self, epoch: int) -> Candidate:
@@ -128,15 +131,19 @@ class Selection:
         links: gives the standard error of a score.
         rule: tolerance and patience.
         untrained: AUC of the untrained model, or of what else must be exceeded.
+        margin: by how many standard errors, at least; or the rule's tolerance.
 
     Attributes:
         seen: AUC by epoch, of the scored states.
         near: epochs whose AUC is near the best, each better than the one before.
     """
 
-    def __init__(self, links: Any, rule: StopByLinks, untrained: float) -> None:
+    def __init__(
+        self, links: Any, rule: StopByLinks, untrained: float, margin: float = 0.0
+    ) -> None:
         self.links, self.untrained = links, untrained
         self.tolerance, self.patience = rule.tolerance, rule.patience
+        self.margin: Any = max(margin, rule.tolerance)
         self.seen: dict[int, float] = {}
         self.near: list[int] = []
 
@@ -159,9 +166,11 @@ class Selection:
     @property
     def kept(self) -> int:
         """The epoch to keep."""
-        if self.near and self.untrained < self._least(self.seen[self.near[-1]]):
-            return self.near[0]
-        return 0
+        if not self.near:
+            return 0
+        best = self.seen[self.near[-1]]
+        least = best - self.margin * self.links.standard_error(best)
+        return self.near[0] if self.untrained < least else 0
 
     def should_stop(self, epoch: int) -> bool:
         """Whether the epoch to keep is `patience` epochs back and the AUC stays flat.
