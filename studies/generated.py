@@ -1,11 +1,12 @@
 """The default beside the floor on generated graphs, which had no part in any choice.
 
 `python -m studies.generated` makes communities with features of several widths and
-amounts of noise and writes one line per graph and method.
+amounts of noise, and other kinds of graphs (`kinds.py`), and writes one line per graph
+and method.
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +17,15 @@ from torch_geometric.data import Data
 from dsgrl.bench.cells import git_revision
 from dsgrl.bench.lines import Line, append_line, open_results
 from dsgrl.evaluation import evaluate
+from dsgrl.floor import Projection
 from dsgrl.methods import configure
 from dsgrl.train import fit_graph
+from studies.kinds import KINDS
 
 RESULTS = Path(__file__).parent / "results" / "generated.jsonl"
-METHODS = ("raw", "hops", "dsgrl")
+# "svd" is as many columns of wider features as an embedding has.
+METHODS = ("raw", "svd", "hops", "dsgrl")
+COLUMNS = 256
 SEEDS = (0, 1, 2)
 NUM_SPLITS = 5
 
@@ -81,8 +86,8 @@ def run_cases(
     }
     for name in names:
         for seed in seeds:
-            data = generate(CASES[name], seed)
-            for method in METHODS:
+            data = draw(name, seed)
+            for method in methods_for(data):
                 if (name, method, seed) not in known:
                     line = {
                         "suite": "generated",
@@ -96,29 +101,57 @@ def run_cases(
                     yield line
 
 
+def draw(name: str, seed: int) -> Data:
+    """Make a graph of a case or of a kind."""
+    if name in CASES:
+        return generate(CASES[name], seed)
+    return KINDS[name](np.random.default_rng(seed))
+
+
+def methods_for(data: Data) -> list[str]:
+    """Return the methods that there is something to compute for."""
+    width = 0 if data.x is None else data.x.size(1)
+    left_out = {"raw": not width, "svd": width <= COLUMNS}
+    return [method for method in METHODS if not left_out.get(method, False)]
+
+
 def _score(data: Data, method: str) -> float:
     z: Any = data.x
-    if method != "raw":
-        plain = Data(x=data.x, edge_index=data.edge_index)
+    if method == "svd":
+        projection = Projection(data.x.size(1), COLUMNS).fit(data.x)
+        z = projection(data.x)
+    elif method != "raw":
+        plain = Data(
+            x=data.x, edge_index=data.edge_index, num_nodes=len(np.asarray(data.y))
+        )
         fitted, graph = fit_graph(method, plain, configure(method, {}))
         z = fitted.embed_graph(graph)
     return evaluate(np.asarray(z), np.asarray(data.y), num_splits=NUM_SPLITS).mean
 
 
-def table() -> str:
-    """Return the mean score of every case and method."""
+def table(names: Collection[str] = tuple(CASES)) -> str:
+    """Return the mean score of every case and method.
+
+    Args:
+        names: the cases or kinds to show.
+    """
     scores: dict[str, dict[str, list[float]]] = {}
     for line in open_results(RESULTS):
-        of_case = scores.setdefault(line["case"], {})
-        of_case.setdefault(line["method"], []).append(line["mean"])
+        if line["case"] in names:
+            of_case = scores.setdefault(line["case"], {})
+            of_case.setdefault(line["method"], []).append(line["mean"])
     if not scores:
         return "Not recorded yet.\n"
-    rows = [["graph", "raw", "hops", "default"], ["---"] * 4]
+    methods = [m for m in METHODS if any(m in found for found in scores.values())]
+    titles = {"svd": f"raw, {COLUMNS} columns", "dsgrl": "default"}
+    rows = [["graph", *(titles.get(m, m) for m in methods)]]
+    rows.append(["---"] * len(rows[0]))
     for name, found in scores.items():
-        rows.append([name, *(f"{np.mean(found[m]):.1f}" for m in METHODS)])
+        shown = (f"{np.mean(found[m]):.1f}" if m in found else "" for m in methods)
+        rows.append([name, *shown])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 if __name__ == "__main__":
-    for made in run_cases(sys.argv[1:] or list(CASES)):
+    for made in run_cases(sys.argv[1:] or [*CASES, *KINDS]):
         sys.stderr.write(f"{made}\n")

@@ -23,6 +23,7 @@ from studies import (
     learning,
     which_views,
 )
+from studies.kinds import KINDS
 
 Tables = Callable[[], dict[str, str]]
 TABLES: dict[str, Tables] = {
@@ -33,6 +34,7 @@ TABLES: dict[str, Tables] = {
     "JOINING.md": lambda: {
         **joining.tables(),
         "generated": generated.table(),
+        "kinds": generated.table(KINDS),
         "time": fit_time.table(),
     },
     "LEARNING.md": learning.tables,
