@@ -151,6 +151,59 @@ def test_sampled_adjacency__fewer_edges_shrink_the_degrees(share: float) -> None
     assert float(sums) == pytest.approx(float(wanted.sum()), rel=0.05)
 
 
+def test_sampled_adjacency__of_two_types_shrinks_both_degrees() -> None:
+    batch = NeighborSampler(make_hetero(), EVERYONE, depth=1).sample(torch.arange(50))
+    (whole,) = (
+        part
+        for name, part in batch.adjacency.adjacencies.items()
+        if name == ("person", "acts", "film")
+    )
+    halved = whole.with_value(whole.value / 2)
+    for before, after in ((whole.into, halved.into), (whole.outof, halved.outof)):
+        torch.testing.assert_close(after, before / 2)
+    # Half of all weights: the normalised ones are what they were.
+    one, other = (part.normalized("gcn").to_dense() for part in (whole, halved))
+    torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("is_sampled", [True, False])
+def test_part__edges_and_nodes_keep_what_belongs_to_them(is_sampled: bool) -> None:
+    graph = make_graph()
+    source, target = graph.adjacency.edge_index
+    adjacency = graph.adjacency
+    numbered = Adjacency.from_edge_index(
+        torch.stack([source, target]),
+        adjacency.value,
+        num_nodes=40,
+        edge_attr=torch.stack([source, target], dim=1).float(),
+    )
+    graph = Graph(graph.x, numbered, labels=torch.arange(40) * 10)
+    nodes = torch.tensor([17, 3, 30, 8, 21, 5])
+    if is_sampled:
+        part = NeighborSampler(graph, 3, depth=1).sample(nodes)
+    else:
+        part = induced_subgraph(graph, nodes)
+    place = (part.x[:, None] == graph.x[None]).all(dim=2).long().argmax(dim=1)
+    assert part.labels is not None
+    assert part.labels.tolist() == (10 * place).tolist()
+    assert part.adjacency.num_edges > 0
+    attr = part.adjacency.attr
+    torch.testing.assert_close(attr.long(), place[part.adjacency.edge_index].t())
+
+
+def test_node_batches__clusters_are_put_together_anew_in_every_epoch() -> None:
+    pytest.importorskip("pymetis")
+    graph = make_graph(200)
+    options: Any = {"sampling": "clusters", "num_neighbors": 3, "depth": 1}
+    epochs = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        batches = node_batches(graph, 50, **options)
+        epochs.append({tuple(sorted(part.x[:, 0].tolist())) for part in batches})
+    assert len(epochs[0]) == len(epochs[1]) == 4
+    assert not epochs[0] & epochs[1]
+
+
 def test_induced_subgraph__has_the_edges_between_its_nodes() -> None:
     graph = make_graph()
     nodes = torch.tensor([9, 2, 30, 17, 4])

@@ -131,6 +131,20 @@ def test_contrasted__fewer_nodes_other_ones_each_time(
     assert len(seen[-1]) == 60
 
 
+def test_contrast__the_nodes_drawn_are_the_same_in_both_views(
+    community_graph: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spy(h1: Tensor, h2: Tensor, *_: Any, **__: Any) -> Tensor:
+        torch.testing.assert_close(h1, h2)
+        assert len(h1.unique(dim=0)) > 15
+        return (h1 * h2).sum()
+
+    monkeypatch.setattr(gca, "info_nce", spy)
+    names = ("edge_drop_1", "edge_drop_2", "feature_mask_1", "feature_mask_2")
+    method = build(num_contrasted=20, **dict.fromkeys(names, 0.0))
+    method.training_loss(method.prepare(as_graph(community_graph)))
+
+
 def test_sparse_features__give_the_same(community_graph: Data) -> None:
     x = (torch.rand(60, 12) < 0.2).float()
     method = build()
