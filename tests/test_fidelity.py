@@ -1,3 +1,4 @@
+import tomllib
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,20 @@ def test_page__a_figure_that_is_missed_has_its_note_and_what_was_tried(
     assert "| dgi | cora | -1.5 |" not in page
     assert "3 of 45 rows have been run: 1 are within 1.5 points" in page
     assert "1 above it by more, 1 below." in page
+
+
+def test_notes__are_about_rows_of_the_page() -> None:
+    fidelity = load_script("fidelity")
+    rows = {
+        (method, dataset)
+        for methods in fidelity.PUBLISHED.values()
+        for method, datasets in methods.items()
+        for dataset in datasets
+    }
+    notes = tomllib.loads(fidelity.NOTES.read_text())
+    named = {(method, dataset) for method in notes for dataset in notes[method]}
+    assert named <= rows
+    assert ("cca-ssg", "citeseer") in named
 
 
 def test_probes__are_means_over_seeds_beside_the_figure() -> None:
