@@ -220,26 +220,27 @@ def _figure_rows(figures: Mapping[Place, float], scores: Mapping[Place, float]) 
     return rows
 
 
-def _tried(lines: Sequence[Line]) -> dict[Place, list[str]]:
-    """List the other settings of each place, with their scores."""
-    tried: dict[Place, list[str]] = {}
+def _tried(lines: Sequence[Line]) -> dict[Place, dict[str, float]]:
+    """Return the scores of the other settings of each place."""
+    tried: dict[Place, dict[str, float]] = {}
     for line in lines:
         if line["recipe"] not in UNTUNED:
             setting = line["recipe"].partition(", ")[2]
-            tried.setdefault(_place(line), []).append(f"{setting}: {line['mean']:.1f}")
+            tried.setdefault(_place(line), {})[setting] = line["mean"]
     return tried
 
 
 def _difference_rows(
     far: Mapping[Place, float],
-    tried: Mapping[Place, list[str]],
+    tried: Mapping[Place, Mapping[str, float]],
     notes: Mapping[str, Mapping[str, str]],
 ) -> str:
     rows = ""
     for place, difference in far.items():
         _, method, dataset = place
         note = notes.get(method, {}).get(dataset, "not looked into yet")
-        also = "; ".join(tried.get(place, []))
+        others = tried.get(place, {})
+        also = "; ".join(f"{name}: {score:.1f}" for name, score in others.items())
         cells = [method, dataset, f"{difference:+.1f}", also, note]
         rows += f"| {' | '.join(cells)} |\n"
     return rows

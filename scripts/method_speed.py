@@ -24,8 +24,8 @@ PANELS = {
 INTRODUCTION = """# Speed of the methods
 
 Every method with its default setting, each in its own process with {threads}. Recorded
-once while other jobs ran on the machine: a factor of two means something, a tenth does
-not.
+once while other jobs kept the machine busy: seconds are longer than on an idle one, and
+only large differences mean something.
 
 <!-- not run: takes minutes -->
 ```bash
