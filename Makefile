@@ -48,6 +48,8 @@ readme: $(READY)
 	$(BIN)/python scripts/readme.py
 	$(BIN)/python scripts/results.py
 	$(BIN)/python scripts/fidelity.py
+	$(BIN)/python scripts/method_speed.py
+	$(BIN)/python scripts/choices.py
 	$(BIN)/python -m studies.render
 
 # The site, in site/; a broken link fails. Its examples are run by the tests.

@@ -128,6 +128,21 @@ def test_fidelity__is_that_of_the_recorded_runs() -> None:
     assert "| public | dgi | cora | 82.3 |" in page
 
 
+def test_speed__page_and_picture_are_those_of_the_recorded_runs() -> None:
+    script = load_script("method_speed")
+    lines, scores = script.read()
+    assert script.PAGE.read_text() == script.render(lines, scores)
+    drawn = script.draw(script.complete(lines, scores))
+    assert script.PICTURE.read_text() == drawn
+
+
+def test_choices__are_those_of_the_recorded_runs() -> None:
+    script = load_script("choices")
+    page = script.PAGE.read_text()
+    assert page == script.fill(page)
+    assert "* Whole graphs: `dsgrl` is ahead of `histograms`" in page
+
+
 # Where judging took longer than training: on small sets at half the width, which halves
 # the training and not the judging, and on IMDB-M with two seeds of three.
 DEAR = {

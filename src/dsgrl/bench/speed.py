@@ -59,12 +59,12 @@ def run_speed(
 def _time_case(case: str, repeats: int, folder: Path | None) -> dict[str, Any]:
     import torch_geometric.nn  # noqa: F401  (part of `imports_rss_mb`)
 
-    imports_mb = _resident_mb()
+    imports_mb = resident_mb()
     data, source = _load_or_generate(case, folder)
     # Ours first, so that the others do not add to its peak.
     with begin("dsgrl", data, TIMED_CONFIG) as begun:
         graph, ours = begun.training.graph, _ours(begun.training)
-        with _PeakMemory() as peak:
+        with PeakMemory() as peak:
             for _ in range(2):
                 ours()
         runs = {"ours": ours, "pyg": _stock(data), "floor": _floor(graph)}
@@ -202,11 +202,11 @@ def _transposed(adjacency: Adjacency) -> Adjacency:
     return Adjacency(adjacency.pattern.transpose, adjacency.value_by_column)
 
 
-class _PeakMemory:
+class PeakMemory:
     """Peak resident memory of a block, sampled every 2 ms."""
 
-    def __enter__(self) -> "_PeakMemory":
-        self.mb = _resident_mb()
+    def __enter__(self) -> "PeakMemory":
+        self.mb = resident_mb()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._sample)
         self._thread.start()
@@ -218,9 +218,9 @@ class _PeakMemory:
 
     def _sample(self) -> None:
         while not self._done.wait(0.002):
-            self.mb = max(self.mb, _resident_mb())
+            self.mb = max(self.mb, resident_mb())
 
 
-def _resident_mb() -> float:
+def resident_mb() -> float:
     """Return the resident memory of this process."""
     return float(psutil.Process().memory_info().rss) / 1e6

@@ -105,7 +105,8 @@ def bench(
         list[str] | None,
         typer.Option(
             help="Names of 'dsgrl list', separated by commas or given again; controls "
-            "always join. For anchors also node2vec, spectral, fastrp, cleora."
+            "always join. For anchors also node2vec, spectral, fastrp, cleora; for "
+            "speed also 'all'."
         ),
     ] = None,
     recipe: Annotated[
@@ -162,7 +163,8 @@ def bench(
         },
     )
     if suite == "speed":
-        bench_speed(names, repeats, results, data)
+        chosen = None if methods is None else split_names(methods)
+        bench_speed(names, chosen, repeats, results, data)
         return
     if suite == "scale":
         bench_scale(names, results)

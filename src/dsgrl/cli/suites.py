@@ -14,7 +14,7 @@ from dsgrl.typing import InputError
 # Which options mean something to these suites, besides --datasets and --results; the
 # others take all but --repeats.
 USED = {
-    "speed": ("--repeats",),
+    "speed": ("--repeats", "--methods"),
     "scale": (),
     "anchors": ("--methods", "--seeds", "--in-process"),
 }
@@ -51,9 +51,20 @@ def read_seeds(texts: Sequence[str] | None) -> list[int]:
 
 
 def bench_speed(
-    names: list[str] | None, repeats: int, results: Path | None, data: Path | None
+    names: list[str] | None,
+    methods: list[str] | None,
+    repeats: int,
+    results: Path | None,
+    data: Path | None,
 ) -> None:
-    """Time training epochs."""
+    """Time training epochs: of every method, or of DSGRL and of stock layers."""
+    if methods is not None:
+        from dsgrl.bench.method_speed import TIMED_DATASETS, run_method_speed
+
+        chosen = TIMED_DATASETS if names is None else names
+        lines = run_method_speed(methods, chosen, repeats=repeats, folder=data)
+        _print_lines(lines, results)
+        return
     from dsgrl.bench.speed import SHAPES, run_speed
 
     cases = SHAPES if names is None else tuple(names)

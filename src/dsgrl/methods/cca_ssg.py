@@ -7,7 +7,9 @@ The columns of Z1 and Z2 [N, D] have mean 0 and standard deviation 1/sqrt(N), so
 products are correlations. The authors' program differs in two points. It drops the two
 directions of an edge independently. Its first term is -tr(Z1^T Z2), which is half of
 ours minus a constant: their lambda corresponds to twice the value here. On some data
-they replace the GCN by an MLP, which sees no edges (`encoder="mlp"`).
+they replace the GCN by an MLP, which sees no edges (`encoder="mlp"`). Their program
+judges embeddings by a linear layer at its best epoch, which gives higher scores on
+public splits than our probe (docs/FIDELITY.md).
 """
 
 from dataclasses import replace
