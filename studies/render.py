@@ -15,6 +15,7 @@ from studies import (
     TEMPLATES,
     ablations,
     choosing,
+    columns,
     cures,
     differences,
     fit_time,
@@ -29,6 +30,7 @@ Tables = Callable[[], dict[str, str]]
 TABLES: dict[str, Tables] = {
     "ABLATIONS.md": ablations.tables,
     "CHOOSING.md": choosing.tables,
+    "COLUMNS.md": lambda: {"columns": columns.table()},
     "CURES.md": cures.tables,
     "DIFFERENCES.md": differences.tables,
     "JOINING.md": lambda: {

@@ -42,8 +42,8 @@ BAD_TABLES: dict[str, tuple[str | bytes, str | bytes, list[str]]] = {
     "empty file": ("", NODES, ["edges.csv", "is empty"]),
     "one node": ("source,target\n", "id,f0\na,1\n", ["one node"]),
     "weight": ("source,target,weight\na,b,-2\n", NODES, ["edges.csv", "row 1", "-2"]),
-    "latin-1 id": (b"source,target\nM\xfc,b\n", NODES, ["edges.csv", "UTF-8"]),
-    "latin-1 label": (EDGES, b"id,label\na,\xfc\nb,\nc,\n", ["nodes.csv", "UTF-8"]),
+    "odd id": (b"source,target\nM\x81,b\n", NODES, ["edges.csv", "UTF-8"]),
+    "odd label": (EDGES, b"id,label\na,\x81\nb,\nc,\n", ["nodes.csv", "UTF-8"]),
     "ragged": (EDGES + "a,b,c,d\n", NODES, ["edges.csv", "cannot be read"]),
 }
 # By command line: what the message must name.

@@ -224,6 +224,7 @@ def test_wide_tables__stay_sparse() -> None:
         (["01/31/2020", "02/01/1970"], [18292, 31]),
         (["2020/01/31", "1970/01/01"], [18292, 0]),
         (["31 Jan 2020", "1 Jan 1970"], [18292, 0]),
+        (["31.01.2020", "1970-01-01"], [18292, 0]),
     ],
 )
 def test_dates__in_text(written: list[str], expected: list[float]) -> None:

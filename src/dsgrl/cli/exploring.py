@@ -8,10 +8,14 @@ import typer
 from dsgrl.cli.options import (
     DataOption,
     DirectedOption,
+    EmbeddedOption,
+    GraphArgument,
     NodeTableOption,
     SeedOption,
+    UnknownOption,
 )
 from dsgrl.cli.output import JsonOption, QuietOption, show
+from dsgrl.cli.reading import one_or_all
 from dsgrl.typing import InputError
 
 EmbeddingsArgument = Annotated[
@@ -20,12 +24,6 @@ EmbeddingsArgument = Annotated[
         metavar="FILE",
         help="Embeddings, ours or not: parquet, csv, tsv, npy or npz.",
         show_default=False,
-    ),
-]
-GraphOption = Annotated[
-    str | None,
-    typer.Option(
-        help="What was embedded: a dataset, a table of edges, an npz or a stored graph."
     ),
 ]
 TableOption = Annotated[
@@ -48,8 +46,13 @@ def neighbors(
             "--why", help="Say what they share: links and features. Needs --graph."
         ),
     ] = False,
-    graph: GraphOption = None,
+    graph: EmbeddedOption = None,
     nodes: NodeTableOption = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the model that made FILE: tables are read alike."),
+    ] = None,
+    unknown: UnknownOption = "error",
     directed: DirectedOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -65,8 +68,10 @@ def neighbors(
         wanted,
         count,
         kind=kind,
-        graph=graph if why else None,
+        graph=one_or_all(graph) if why else None,
         nodes=nodes,
+        model=model,
+        unknown=unknown,
         directed=directed,
         data_folder=data,
     )
@@ -154,15 +159,7 @@ def _describe(found: dict[str, Any]) -> str:
 
 def check(
     embeddings: EmbeddingsArgument,
-    graph: Annotated[
-        str,
-        typer.Argument(
-            metavar="GRAPH",
-            help="What was embedded: a dataset, a table of edges, an npz or a stored "
-            "graph.",
-            show_default=False,
-        ),
-    ],
+    graph: GraphArgument,
     nodes: NodeTableOption = None,
     model: Annotated[
         Path | None,
@@ -170,6 +167,7 @@ def check(
             help="Folder of the model that made FILE: links are then hidden from it."
         ),
     ] = None,
+    unknown: UnknownOption = "error",
     directed: DirectedOption = False,
     seed: SeedOption = 0,
     data: DataOption = None,
@@ -185,9 +183,10 @@ def check(
 
     found = check_file(
         embeddings,
-        graph,
+        one_or_all(graph),
         nodes=nodes,
         model=model,
+        unknown=unknown,
         directed=directed,
         data_folder=data,
         random_state=seed,

@@ -21,9 +21,20 @@ GraphArgument = Annotated[
         show_default=False,
     ),
 ]
+EmbeddedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--graph",
+        help="What was embedded: a dataset, a table of edges, a stored graph or any "
+        "other file or folder. Repeat it for several tables of edges.",
+    ),
+]
 NodeTableOption = Annotated[
-    Path | None,
-    typer.Option("--nodes", help="Table of nodes that the embedding was made from."),
+    list[Path] | None,
+    typer.Option(
+        "--nodes",
+        help="Table of nodes that the embedding was made from. May be repeated.",
+    ),
 ]
 NodesOption = Annotated[
     list[Path] | None,

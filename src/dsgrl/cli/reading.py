@@ -50,7 +50,7 @@ def read_input(
 
     with _muted(files.logger):
         return files.read_graph(
-            graph[0] if len(graph) == 1 else list(graph),
+            one_or_all(graph),
             list(nodes) if nodes else None,
             columns=roles,
             features=split_names(features),
@@ -58,6 +58,13 @@ def read_input(
             kinds=read_kinds(kinds or ()),
             **options,
         )
+
+
+def one_or_all(names: Sequence[str] | None) -> Any:
+    """Return the one name that was given, several as a list, or None."""
+    if not names:
+        return None
+    return names[0] if len(names) == 1 else list(names)
 
 
 @contextmanager

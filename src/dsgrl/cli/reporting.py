@@ -11,10 +11,13 @@ import typer
 from dsgrl.cli.options import (
     DataOption,
     DirectedOption,
+    EmbeddedOption,
     NodeTableOption,
     SeedOption,
+    UnknownOption,
 )
 from dsgrl.cli.output import JsonOption, QuietOption, show
+from dsgrl.cli.reading import one_or_all
 
 ReportOption = Annotated[
     Path | None,
@@ -49,10 +52,7 @@ def report(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Page to write (.html).")
     ] = Path("report.html"),
-    graph: Annotated[
-        str | None,
-        typer.Option(help="What was embedded: a dataset, a table of edges or an npz."),
-    ] = None,
+    graph: EmbeddedOption = None,
     nodes: NodeTableOption = None,
     model: Annotated[
         Path | None, typer.Option(help="Folder of the model that was saved with it.")
@@ -64,6 +64,7 @@ def report(
             "neighbors; opens in embedding-atlas."
         ),
     ] = None,
+    unknown: UnknownOption = "error",
     directed: DirectedOption = False,
     seed: SeedOption = 0,
     data: DataOption = None,
@@ -86,9 +87,10 @@ def report(
         out,
         table,
         seed=seed,
-        graph=graph,
+        graph=one_or_all(graph),
         nodes=nodes,
         model=model,
+        unknown=unknown,
         directed=directed,
         data_folder=data,
     )

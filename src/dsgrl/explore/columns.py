@@ -84,12 +84,13 @@ def read_known(table: pa.Table, ids: list[Any], reserved: tuple[str, ...]) -> Kn
     """Read the columns of a table of nodes, in the order of the ids.
 
     Args:
-        table: one row per node, in any order; one of its columns holds the ids.
+        table: one row per node, in any order; one of its columns holds the ids, at
+            least half of them. Nothing is known of the others.
         ids: of the rows [N].
         reserved: names of columns that are not properties.
 
     Raises:
-        InputError: if no column has all the ids.
+        InputError: if no column has the ids.
     """
     key, order = _find_key(table, ids)
     known = Known()
@@ -102,6 +103,8 @@ def read_known(table: pa.Table, ids: list[Any], reserved: tuple[str, ...]) -> Kn
             continue
         if is_numeric(column.type):
             numbers = np.asarray(column.cast(pa.float32(), safe=False), np.float32)
+            # What float32 cannot hold is unknown, as in the features.
+            numbers = np.where(np.isfinite(numbers), numbers, np.float32(np.nan))
             known.columns.append(Column(name, numbers))
             continue
         values: list[Any] = column.cast(pa.string()).to_pylist()
@@ -114,7 +117,7 @@ def read_known(table: pa.Table, ids: list[Any], reserved: tuple[str, ...]) -> Kn
 
 
 def holds_ids(table: pa.Table, ids: list[Any]) -> bool:
-    """Whether a table of nodes has a column with all of the ids."""
+    """Whether a table of nodes has a column with the ids; see `read_known`."""
     return _search_key(table, ids) is not None
 
 
@@ -135,7 +138,7 @@ def _find_key(table: pa.Table, ids: list[Any]) -> tuple[str, pa.Array]:
     found = _search_key(table, ids)
     if found is None:
         raise InputError(
-            f"the table of nodes has no column with all {len(ids)} ids of the "
+            f"the table of nodes has no column with the {len(ids)} ids of the "
             f"embedding (the first is '{ids[0]}'): give the table the embedding was "
             f"made from"
         )
@@ -143,16 +146,22 @@ def _find_key(table: pa.Table, ids: list[Any]) -> tuple[str, pa.Array]:
 
 
 def _search_key(table: pa.Table, ids: list[Any]) -> tuple[str, pa.Array] | None:
+    """Return the column that holds the ids, at least half of them, and their rows.
+
+    Nodes that only edges name have no row.
+    """
     wanted = pa.array([str(i) for i in ids])
     names = sorted(table.column_names, key=lambda name: name != "id")
+    best: tuple[str, pa.Array] | None = None
+    missing = len(ids) // 2 + 1
     for name in names:
         if pa.types.is_nested(table[name].type):
             continue
         held = table[name].combine_chunks().cast(pa.string())
         rows = pc.index_in(wanted, value_set=held)
-        if not rows.null_count:
-            return name, rows
-    return None
+        if rows.null_count < missing:
+            best, missing = (name, rows), rows.null_count
+    return best
 
 
 def dense_rows(x: Any) -> FloatArray | None:

@@ -1,5 +1,6 @@
 """From files to files: what the commands on an embedding do."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import pyarrow.parquet
 
 from dsgrl.datasets.files import read_graph
 from dsgrl.datasets.rows import EmbeddedRows
+from dsgrl.estimator import load_model
 from dsgrl.evaluation.files import join_labels
 from dsgrl.explore.check import Check, check_embedding
 from dsgrl.explore.classify import classify
@@ -44,10 +46,10 @@ def find_neighbors(
     count: int,
     *,
     kind: str | None = None,
-    graph: str | None = None,
-    nodes: Path | None = None,
-    directed: bool = False,
-    data_folder: Path | None = None,
+    graph: Any = None,
+    nodes: Path | Sequence[Path] | None = None,
+    model: Path | None = None,
+    **options: Any,
 ) -> list[Neighbor]:
     """Return the nearest rows of an id in a file, of its own type if there are several.
 
@@ -57,14 +59,15 @@ def find_neighbors(
         count: how many.
         kind: node type of the id.
         graph: what was embedded; with it every neighbour is explained.
-        nodes: its table of nodes.
-        directed: as for `read_graph`.
-        data_folder: as for `read_graph`.
+        nodes: its tables of nodes.
+        model: folder of the model, which knows how tables were read.
+        options: further options of `read_graph`.
     """
     rows = read_rows(path)
     data = None
     if graph is not None:
-        data = read_graph(graph, nodes, directed=directed, data_folder=data_folder)
+        like = None if model is None else load_model(model)
+        data = read_graph(graph, nodes, like=like, **options)
         rows = match_rows(path, rows, data)
     row = find_row(rows.ids, wanted, rows.types, kind)
     first, last = _type_range(rows, row)
@@ -156,21 +159,25 @@ def write_predictions(
 
 def check_file(
     path: Path,
-    graph: str,
+    graph: Any,
     *,
-    nodes: Path | None = None,
+    nodes: Path | Sequence[Path] | None = None,
     model: Path | None = None,
-    directed: bool = False,
-    data_folder: Path | None = None,
     random_state: int = 0,
+    **options: Any,
 ) -> Check:
-    """Check a file of embeddings against its graph; see `check_embedding`."""
-    from dsgrl.estimator import load_model
+    """Check a file of embeddings against its graph; see `check_embedding`.
 
+    Args:
+        path: of the embeddings.
+        graph: what was embedded.
+        nodes: its tables of nodes.
+        model: folder of the model.
+        random_state: seed of the links that are hidden.
+        options: further options of `read_graph`.
+    """
     estimator = None if model is None else load_model(model)
-    data = read_graph(
-        graph, nodes, directed=directed, data_folder=data_folder, like=estimator
-    )
+    data = read_graph(graph, nodes, like=estimator, **options)
     rows = match_rows(path, read_rows(path), data)
     return check_embedding(rows.z, data, estimator, random_state)
 

@@ -1,5 +1,6 @@
 """The properties of the rows of an embedding, from the graph and its table of nodes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ RESERVED = ("id", "label", "type", "graph", "embedding", "features")
 FEW_COLUMNS = 32
 
 
-def read_node_table(path: Path | None) -> pa.Table | None:
-    """Read a table of nodes for its columns, if there is one."""
-    if path is None or path.suffix not in TABLE_SUFFIXES:
+def read_node_table(paths: Path | Sequence[Path] | None) -> pa.Table | None:
+    """Read a table of nodes for its columns, if there is exactly one."""
+    given = [paths] if isinstance(paths, Path) else list(paths or ())
+    if len(given) != 1 or given[0].suffix not in TABLE_SUFFIXES:
         return None
-    return read_table(path)
+    return read_table(given[0])
 
 
 def known_of(rows: EmbeddedRows, data: Any, table: pa.Table | None = None) -> Known:

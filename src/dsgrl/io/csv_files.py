@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from dsgrl.io.values import MISSING
 from dsgrl.typing import InputError
 
 SEPARATORS = (",", "\t", ";", "|")
@@ -25,8 +26,10 @@ NAMED = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "'|'"}
 BLOCK_BYTES = 1 << 24
 # A header is looked for in so many bytes: first in few, then in more.
 HEAD_BYTES = (1 << 16, 1 << 26)
+# What pyarrow itself takes for a number that is missing, beside `MISSING`.
+ALSO_MISSING = ("#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "-NaN")
 WHOLE_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
-BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+UTF_8, UTF_16, WINDOWS = "utf-8", "utf-16", "windows-1252"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class CsvFile:
         columns: their names.
         has_header: whether the names are in the file.
         has_quotes: whether a value may hold a line end.
+        encoding: of its text.
     """
 
     path: Path
@@ -46,6 +50,7 @@ class CsvFile:
     columns: list[str]
     has_header: bool
     has_quotes: bool
+    encoding: str
 
     def read(self, columns: Sequence[str], text: Collection[str]) -> pa.Table:
         """Read some columns; those in `text` as they are written."""
@@ -80,6 +85,7 @@ class CsvFile:
         return {
             "read_options": pyarrow.csv.ReadOptions(
                 block_size=BLOCK_BYTES,
+                encoding=self.encoding,
                 column_names=None if self.has_header else self.columns,
             ),
             "parse_options": pyarrow.csv.ParseOptions(
@@ -88,6 +94,7 @@ class CsvFile:
             "convert_options": pyarrow.csv.ConvertOptions(
                 column_types=types,
                 include_columns=list(columns),
+                null_values=[*MISSING, *ALSO_MISSING],
                 # Where semicolons separate, a comma is a decimal point.
                 decimal_point="," if self.separator == ";" else ".",
             ),
@@ -105,16 +112,15 @@ def open_csv(path: Path, *, needs_header: bool = True) -> CsvFile:
         InputError: if there is no header that can be read.
     """
     head, size = _read_head(path)
-    for mark, encoding in BYTE_ORDER_MARKS.items():
-        if head.startswith(mark):
-            raise InputError(f"{path}: is {encoding}, expected UTF-8: save it as UTF-8")
+    encoding = _find_encoding(path, head)
     try:
         # The end of the bytes may cut a character in two.
-        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+        text = codecs.getincrementaldecoder(encoding)().decode(head)
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: cannot be read ({error.reason}): is it UTF-8?"
         ) from error
+    text = text.removeprefix("\ufeff")
     line = text.lstrip("\r\n").partition("\n")[0]
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
     separator = _find_separator(line, usual)
@@ -127,7 +133,7 @@ def open_csv(path: Path, *, needs_header: bool = True) -> CsvFile:
     if not has_header:
         columns = [f"column {i + 1}" for i in range(len(columns))]
     has_quotes = b'"' in head if len(head) == size else _has_quotes(path)
-    return CsvFile(path, separator, columns, has_header, has_quotes)
+    return CsvFile(path, separator, columns, has_header, has_quotes, encoding)
 
 
 def narrow_ids(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -154,6 +160,23 @@ def _read_head(path: Path) -> tuple[bytes, int]:
     if not head.removeprefix(codecs.BOM_UTF8).strip():
         raise InputError(f"{path}: is empty, expected a header and rows")
     return head, size
+
+
+def _find_encoding(path: Path, head: bytes) -> str:
+    """Return the encoding of a file: what spreadsheets write if it is not UTF-8."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return UTF_16
+    decoder = codecs.getincrementaldecoder(UTF_8)()
+    with path.open("rb") as file:
+        try:
+            while block := file.read(BLOCK_BYTES):
+                if not block.isascii() or decoder.getstate()[0]:
+                    decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            # Zeros are in no text.
+            return UTF_8 if b"\x00" in head else WINDOWS
+    return UTF_8
 
 
 def _find_separator(line: str, usual: str) -> str:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from dsgrl.io.choices import Choices, Notes, shorten
 from dsgrl.io.roles import INDEX, EdgeRoles, find_edge_roles
 from dsgrl.io.tables import OpenTable, explained, first_line
-from dsgrl.io.values import as_numbers, as_text, clean, is_whole
+from dsgrl.io.values import as_numbers, as_text, clean, decoded, is_whole
 from dsgrl.typing import FloatArray, InputError
 
 # Gephi writes these into a column called Type.
@@ -93,9 +93,7 @@ def read_ids(
         what: what every row must have, for messages.
         first: number of its first row, for messages.
     """
-    ids = table.column(column)
-    if pa.types.is_dictionary(ids.type):
-        ids = ids.cast(ids.type.value_type)
+    ids = decoded(table.column(column))
     if pa.types.is_nested(ids.type):
         raise InputError(f"{name}: column '{column}' holds {ids.type}, expected ids")
     if pa.types.is_floating(ids.type):
@@ -173,7 +171,5 @@ def read_names(name: str, table: pa.Table, column: str, what: str) -> pa.Chunked
 
 def clean_names(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return names as text; null where there is none."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    text = as_text(column)
+    text = as_text(decoded(column))
     return pc.if_else(pc.equal(text, ""), None, text)

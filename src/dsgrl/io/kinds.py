@@ -109,7 +109,7 @@ def _infer_text(name: str, column: pa.ChunkedArray, known: int) -> Inferred:
         return Inferred("number")
     forms = find_date_forms(pa.chunked_array([values]))
     if forms:
-        is_doubtful = {MONTH_FIRST, DAY_FIRST} <= set(forms)
+        is_doubtful = None not in forms and {MONTH_FIRST, DAY_FIRST} <= set(forms)
         doubt = "month/day/year" if is_doubtful else ""
         return Inferred("date", form=forms[0], doubt=doubt)
     if len(values) == 1 and not column.null_count:

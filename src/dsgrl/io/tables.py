@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from dsgrl.io.choices import Notes
-from dsgrl.io.csv_files import NAMED, narrow_ids, open_csv
+from dsgrl.io.csv_files import NAMED, UTF_8, narrow_ids, open_csv
 from dsgrl.typing import FloatArray, InputError
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -166,6 +166,11 @@ def _open_file(path: Path, what: str, notes: Notes | None) -> OpenTable:
     usual = "\t" if suffix == ".tsv" else ","
     if notes is not None and opened.separator != usual:
         notes.assume(f"{path}: columns are separated by {NAMED[opened.separator]}")
+    if notes is not None and opened.encoding != UTF_8:
+        notes.assume(
+            f"{path}: is not UTF-8, read as {opened.encoding}; save it as UTF-8 if "
+            f"names look wrong"
+        )
     if notes is not None and not opened.has_header:
         notes.assume(f"{path}: has no header, only numbers")
 

@@ -14,7 +14,10 @@ from dsgrl.typing import InputError
 Doubles = npt.NDArray[np.float64]
 
 # Text that means "no value"; the most of what pyarrow, pandas and spreadsheets write.
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
+MISSING = (
+    *("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A"),
+    *("-", "--", "?"),
+)
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 LARGEST = float(np.finfo(np.float32).max)
 SECONDS_PER_DAY = 86_400.0
@@ -61,8 +64,7 @@ def clean(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
     Text that means "no value" becomes null.
     """
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     if pa.types.is_string_view(column.type) or pa.types.is_large_string(column.type):
         column = column.cast(pa.string())
     if not pa.types.is_string(column.type):
@@ -70,6 +72,18 @@ def clean(column: pa.ChunkedArray) -> pa.ChunkedArray:
     column = pc.utf8_trim_whitespace(column)
     is_missing = pc.is_in(column, value_set=pa.array(MISSING))
     return pc.if_else(is_missing, None, column)
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return plain values where there are categories of a library."""
+    kind = column.type
+    if not pa.types.is_dictionary(kind):
+        return column
+    if not pa.types.is_string_view(kind.value_type):
+        return column.cast(kind.value_type)
+    # Arrow cannot decode these.
+    chunks = [c.dictionary.cast(pa.string()).take(c.indices) for c in column.chunks]
+    return pa.chunked_array(chunks, pa.string())
 
 
 def as_numbers(column: pa.ChunkedArray) -> Doubles:
@@ -106,12 +120,14 @@ def as_days(column: pa.ChunkedArray, form: str | None = None) -> Doubles:
 
     Args:
         column: dates, times, durations or text.
-        form: how text is written, one of `DATE_FORMATS`; None for 2020-01-31 and
-            2020-01-31 08:00:00.
+        form: how text may be written besides 2020-01-31 and 2020-01-31 08:00:00, one
+            of `DATE_FORMATS`.
     """
     kind = column.type
     if is_text(kind):
-        seconds = _parse_iso(column) if form is None else _parse(column, form)
+        seconds = _parse_iso(column)
+        if form is not None:
+            seconds = pc.coalesce(seconds, _parse(column, form))
         return _doubles(seconds) / SECONDS_PER_DAY
     if pa.types.is_date32(kind):
         return _doubles(column.cast(pa.int32()))
@@ -129,7 +145,7 @@ def as_days(column: pa.ChunkedArray, form: str | None = None) -> Doubles:
 
 
 def find_date_forms(column: pa.ChunkedArray) -> list[str | None]:
-    """Return the forms in which all text of a column is a date; see `as_days`."""
+    """Return the forms with which all text of a column is a date; see `as_days`."""
     known = column.drop_null()
     forms: list[str | None] = []
     # Most columns are no dates, which a few values show.

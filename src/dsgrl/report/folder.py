@@ -1,6 +1,7 @@
 """Contents of a page from files: a folder of `dsgrl demo`, or an embeddings file."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,12 @@ SCORED = {"raw": RAW, "floor": FLOOR, "trained": TRAINED}
 def gather_files(
     source: Path,
     *,
-    graph: str | None = None,
-    nodes: Path | None = None,
+    graph: Any = None,
+    nodes: Path | Sequence[Path] | None = None,
     model: Path | None = None,
-    directed: bool = False,
-    data_folder: Path | None = None,
     command: str = "",
     random_state: int = 0,
+    **options: Any,
 ) -> Contents:
     """Collect what a page shows from files.
 
@@ -38,12 +38,11 @@ def gather_files(
             embeddings.
         graph: what was embedded, as for `dsgrl embed`; by default what the summary
             names.
-        nodes: its table of nodes.
+        nodes: its tables of nodes; the columns of one table are shown.
         model: folder of the model.
-        directed: as for `dsgrl embed`.
-        data_folder: folder of the datasets.
         command: that makes the page again.
         random_state: seed of layout, clusters and splits.
+        options: further options of `read_graph`.
 
     Raises:
         InputError: if files are missing or do not belong together.
@@ -64,9 +63,7 @@ def gather_files(
     estimator = None if model is None else load_model(model)
     data = None
     if graph is not None:
-        data = read_graph(
-            graph, nodes, directed=directed, data_folder=data_folder, like=estimator
-        )
+        data = read_graph(graph, nodes, like=estimator, **options)
         rows = match_rows(path, rows, data)
     return gather(
         rows,
@@ -74,10 +71,15 @@ def gather_files(
         model=estimator,
         table=read_node_table(nodes),
         scores=_scores(summary, rows),
-        title=f"Embedding of {Path(graph or path).name}",
+        title=f"Embedding of {_name(graph or path)}",
         command=command,
         random_state=random_state,
     )
+
+
+def _name(graph: Any) -> str:
+    files = graph if isinstance(graph, list) else [graph]
+    return ", ".join(Path(file).name for file in files)
 
 
 def _read_summary(path: Path) -> dict[str, Any]:
