@@ -17,6 +17,7 @@ TABLES = "edges.csv --nodes nodes.csv"
 DOCUMENTS = {
     f"embed {TABLES} --epochs 2 --dim 8 -o y.parquet --model m": {"rows", "epoch"},
     f"transform {TABLES} --model model -o y.parquet": {"rows", "columns", "out"},
+    f"embed {TABLES} --dim 8 -o y.parquet --dry-run": {"chosen", "estimates"},
     "evaluate z.parquet": {"mean", "std"},
     "report z.parquet -o page.html": {"out", "size", "summary"},
     "cluster z.parquet -o c.csv -k 2": {"clusters", "sizes", "out"},
@@ -78,7 +79,7 @@ def test_quiet__only_an_answer_is_printed(
     assert call(f"{words} --quiet", monkeypatch) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert bool(out) == words.startswith(ANSWERS)
+    assert bool(out) == (words.startswith(ANSWERS) or words.endswith("--dry-run"))
     # The next command has notices again.
     assert call(f"check z.parquet {TABLES}", monkeypatch) == 0
     assert "missing values" in capsys.readouterr().err
@@ -133,3 +134,44 @@ def test_completion__names_commands_and_options(line: str, expected: str) -> Non
         check=False,
     )
     assert expected in done.stdout, done.stderr
+
+
+def test_dry_run__says_what_fits_and_writes_nothing(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(made)
+    before = sorted(made.iterdir())
+    words = f"embed {TABLES} --dim 8 --epochs 3 -o new.parquet --model new --dry-run -q"
+    assert call(words, monkeypatch) == 0
+    printed = capsys.readouterr()
+    floor, full, parts, free = printed.out.splitlines()
+    assert floor.startswith("the floor alone")
+    assert full.endswith("3 epochs (chosen)")
+    assert parts.endswith("3 epochs")
+    assert "GB of memory can be used" in free
+    assert printed.err == ""
+    assert sorted(made.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("", "dsgrl: training on all nodes at once, about 0.0 GB; "),
+        (" --batch-size 16", "dsgrl: training on parts of 16 nodes (sampling: "),
+        (" --quiet", ""),
+    ],
+)
+def test_embed__says_in_one_line_how_it_trains(
+    made: Path,
+    options: str,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(made)
+    words = f"embed {TABLES} --dim 8 --epochs 1 -o y.parquet{options}"
+    assert call(words, monkeypatch) == 0
+    lines = capsys.readouterr().err.splitlines()
+    found = [line for line in lines if "training on" in line]
+    assert len(found) == bool(said)
+    assert all(line.startswith(said) for line in found)

@@ -26,10 +26,19 @@ def retain_heap() -> bool:
     return True
 
 
+def release_heap() -> bool:
+    """Give freed memory back once; return whether the C library can."""
+    library = _glibc()
+    if library is None:
+        return False
+    library.malloc_trim(0)
+    return True
+
+
 def _glibc() -> ctypes.CDLL | None:
     try:
         library = ctypes.CDLL(None)
     except (OSError, TypeError):  # not on Linux
         return None
-    names = ("gnu_get_libc_version", "mallopt")
+    names = ("gnu_get_libc_version", "mallopt", "malloc_trim")
     return library if all(hasattr(library, name) for name in names) else None

@@ -136,7 +136,8 @@ def test_batch_size__auto_is_in_parts_where_memory_is_short(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(memory, "available_bytes", lambda: 1e3)
-    model = DSGRL(out_channels=4, epochs=1, batch_size=given).fit(community_graph)
+    small = {"out_channels": 4, "epochs": 1, "floor": False}
+    model = DSGRL(**small, batch_size=given).fit(community_graph)
     assert model.chosen_.get("batch_size") == chosen
     assert "GB" in caplog.text
     assert ("parts of the graph" in caplog.text) == (chosen is not None)

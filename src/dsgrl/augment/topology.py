@@ -157,6 +157,11 @@ class Topology(nn.Module):
             return self._look_up(graph, h)
         return self._known.visit(graph, h, refresh, self._all_pairs)
 
+    @property
+    def cycle(self) -> int:
+        """Training steps on one graph between two look-ups of its pairs."""
+        return REFRESH if self.refresh == "auto" else self.refresh
+
     def find_pairs(self, graph: Graph, h: Tensor) -> Tensor:
         """Return the pairs to connect, as (similar node, row) [2, E]."""
         bounds = graph.bounds

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from dsgrl.cli.aligning import Alignment
+from dsgrl.cli.estimating import DryRunOption, announced, describe, time_writing
 from dsgrl.cli.options import (
     DataOption,
     DeviceOption,
@@ -124,6 +125,7 @@ def embed(
     every: EveryOption = None,
     resume: ResumeOption = False,
     report: ReportOption = None,
+    dry_run: DryRunOption = False,
     directed: DirectedOption = False,
     device: DeviceOption = "auto",
     data: DataOption = None,
@@ -176,7 +178,10 @@ def embed(
     if target_space is not None:
         target_space.check(_width(estimator, loaded))
     show_understood(loaded)
-    with stoppable(saved_to):
+    if dry_run:
+        _estimate(estimator, loaded, out, as_json=as_json)
+        return
+    with stoppable(saved_to), announced("dsgrl.train.batching"):
         z = estimator.fit_transform(loaded, checkpoint=saved_to)
         if not ranks.is_first:
             return
@@ -204,6 +209,18 @@ def embed(
         lines += page.lines()
         document["report"] = page.out
     show(document, lines, as_json=as_json, quiet=quiet)
+
+
+def _estimate(estimator: Any, data: Any, out: Path, *, as_json: bool) -> None:
+    """Show what a fit would take."""
+    from dsgrl.graph.inputs import level_of
+    from dsgrl.train.estimate import estimate_fit
+
+    found = estimate_fit(
+        estimator.method_name, data, estimator._config(), time_writing(out.suffix, 0)
+    )
+    document = {"out": out, "method": estimator.method_name, **found.to_json()}
+    show(document, describe(found, level_of(data)), as_json=as_json)
 
 
 def _check_outputs(

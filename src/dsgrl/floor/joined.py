@@ -46,6 +46,7 @@ class Joined(nn.Module):
     ) -> None:
         super().__init__()
         self.floor, self.channels, self.weight = floor, channels, weight
+        self.out_channels = out_channels
         self.missing = min(out_channels, floor.out_channels + channels)
         self.missing -= floor.out_channels
         self.projections = nn.ModuleList(
@@ -86,6 +87,18 @@ class Joined(nn.Module):
             return nn.functional.pad(self.floor(graph), (0, self.missing))
         rows = zip(self.projections, self._side_by_side(graph, z), strict=True)
         return torch.cat([projection(block) for projection, block in rows])
+
+    def needed_bytes(self, num_rows: int, *, learned: bool = True) -> float:
+        """Estimate the memory of fitting and joining tables of so many rows.
+
+        The floor while it is put together, both side by side, and the result.
+
+        Args:
+            num_rows: of the graph.
+            learned: whether there is a learned part.
+        """
+        columns = 3 * self.floor.out_channels + 2 * self.out_channels
+        return 4.0 * num_rows * (columns + 4 * self.channels * learned)
 
     def _side_by_side(self, graph: Graph, z: Tensor) -> list[Tensor]:
         """Return the rows of every type before they are projected."""

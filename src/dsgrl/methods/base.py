@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal, Self
 import torch
 from torch import Tensor, nn
 
+from dsgrl.augment import Topology
 from dsgrl.encode import Encoder
 from dsgrl.graph import Graph, Spec
 from dsgrl.graph.batches import node_batches, shuffled_batches
@@ -222,6 +223,21 @@ class Method(nn.Module):
     def training_bytes(self, graph: Graph) -> float | None:
         """Estimate the memory of a full-batch training step; None if unknown."""
         return None
+
+    def finishing_bytes(self, graph: Graph, *, learned: bool = True) -> float | None:
+        """Estimate the memory of `finish` and `embed` on one graph; None if unknown.
+
+        Args:
+            graph: the graph.
+            learned: False for what needs no training alone.
+        """
+        return None
+
+    @property
+    def cycle(self) -> int:
+        """Steps after which a costly step comes again: the first of them is one."""
+        searches = [m for m in self.modules() if isinstance(m, Topology) and m.compares]
+        return max((search.cycle for search in searches), default=1)
 
     @property
     def num_hops(self) -> int:

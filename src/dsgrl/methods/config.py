@@ -214,6 +214,15 @@ class FitConfig(Component):
         """Return values that depend on the graph, as they are for this data."""
         return {}
 
+    def pinned(self, spec: Spec) -> Self:
+        """Return a copy in which what is picked for every graph is as for this one."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, value in self.picks(spec).items():
+            part, _, key = name.partition("__")
+            found.setdefault(part, {})[key] = value
+        parts = {part: getattr(self, part).replace(**v) for part, v in found.items()}
+        return self.replace(**parts)
+
     def flat(self) -> dict[str, Any]:
         """Return plain values by name, nested ones as `views__edge_drop`."""
         return flatten(self)

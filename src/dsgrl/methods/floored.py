@@ -55,6 +55,12 @@ class FlooredMethod(Method):
         rows: Tensor = floor(graph)
         return rows
 
+    def finishing_bytes(self, graph: Graph, *, learned: bool = True) -> float | None:
+        """Estimate the memory of the floor and of joining; None without a floor."""
+        if self.joined is None or graph.ptr is not None:
+            return None
+        return self.joined.needed_bytes(graph.num_nodes, learned=learned)
+
     @property
     def has_fallback(self) -> bool:
         """Whether there is a floor to fall back on."""

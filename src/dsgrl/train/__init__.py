@@ -5,11 +5,12 @@ stops by held-out links: labels are never used.
 """
 
 from dsgrl.train.checkpoint import Checkpoints
-from dsgrl.train.fit import Labels, begin, fit, fit_graph
+from dsgrl.train.fit import begin, fit, fit_graph
 from dsgrl.train.fitted import Fitted
 from dsgrl.train.interrupt import Interrupted
 from dsgrl.train.loop import History, Training, train
 from dsgrl.train.seed import seeded
+from dsgrl.train.setting import Labels
 
 __all__ = [
     "Checkpoints",

@@ -8,7 +8,12 @@ from dsgrl.graph import Graph
 from dsgrl.methods.base import Method
 from dsgrl.methods.config import FitConfig, NodeBatches, StopByLinks
 from dsgrl.parameters import is_auto
-from dsgrl.train.memory import missing_bytes
+from dsgrl.train.memory import (
+    GIGABYTE,
+    available_bytes,
+    check_finish,
+    missing_bytes,
+)
 from dsgrl.typing import InputError, SamplingName
 
 logger = logging.getLogger(__name__)
@@ -55,17 +60,56 @@ def plan_batches(
         given: the parameters as they were given.
 
     Raises:
-        InputError: if the method cannot train on such parts.
+        InputError: if the method cannot train on such parts, or if even these, and
+            the embedding of all nodes, do not fit.
     """
     batches = config.batch_size
+    if is_auto(given.batch_size):
+        check_finish(graph, method)
     missing = "" if batches is not None else missing_bytes(graph, method)
     if missing and is_auto(given.batch_size) and config.takes_node_batches():
         logger.warning("%s: training on parts of the graph (batch_size)", missing)
         batches = NodeBatches()
     elif missing:
         logger.warning("%s: set batch_size, or lower out_channels", missing)
-    if not isinstance(batches, NodeBatches):
-        return config
+    if isinstance(batches, NodeBatches):
+        config = in_parts(graph, method, config, given, batches)
+    _announce(graph, method, config)
+    return config
+
+
+def _announce(graph: Graph, method: Method, config: FitConfig) -> None:
+    """Say how one graph is trained on, and what is free for it."""
+    if graph.ptr is not None or config.epochs == 0 or not method.is_trained:
+        return
+    batches, needed = config.batch_size, method.training_bytes(graph)
+    way = "all nodes at once"
+    if isinstance(batches, NodeBatches):
+        way = f"parts of {batches.size} nodes (sampling: {batches.sampling})"
+    elif needed is not None:
+        way += f", about {needed / GIGABYTE:.1f} GB"
+    logger.info("training on %s; %.1f GB are free", way, available_bytes() / GIGABYTE)
+
+
+def in_parts(
+    graph: Graph,
+    method: Method,
+    config: FitConfig,
+    given: FitConfig,
+    batches: NodeBatches,
+) -> FitConfig:
+    """Return the parameters for training on parts of a graph; see `plan_batches`.
+
+    Args:
+        graph: the training data.
+        method: the method.
+        config: its parameters, resolved.
+        given: the parameters as they were given.
+        batches: the parts.
+
+    Raises:
+        InputError: if the method cannot train on such parts.
+    """
     if batches.sampling == "neighbors" and not method.takes_targets:
         raise InputError(
             "batch_size__sampling='neighbors': expected 'random' or 'clusters', this "

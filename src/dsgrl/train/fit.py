@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dsgrl.graph import Graph, Spec, as_graph
+from dsgrl.graph import Graph
 from dsgrl.graph.prepare import Preparation
-from dsgrl.methods import METHODS, Method
+from dsgrl.methods import Method
 from dsgrl.methods.config import FitConfig, chosen_values
 from dsgrl.ranks import ALONE
 from dsgrl.train.batching import plan_batches
@@ -30,24 +30,9 @@ from dsgrl.train.identity import Identity
 from dsgrl.train.loop import Report, Training, plan_links
 from dsgrl.train.progress import progress_bar
 from dsgrl.train.seed import reseed, seeded
-from dsgrl.typing import InputError, IntArray
+from dsgrl.train.setting import Labels, Setting
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """Labels that a supervised method may see.
-
-    Attributes:
-        y: class of every row [N], negative where it is hidden.
-        num_classes: number of classes C.
-        target: the node type whose rows these are, if there are several.
-    """
-
-    y: IntArray
-    num_classes: int
-    target: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,14 +116,8 @@ def begin(
     Raises:
         InputError: if the data or a parameter is invalid.
     """
-    kind = METHODS[name]
-    given = kind.Config() if config is None else config
-    given.check()
-    raw = as_graph(data, structural_columns=given.structural_columns)
-    spec = _describe(name, kind, raw, labels)
-    resolved = given.resolved(spec)
-    scaling: Any = resolved.scaling
-    preparation, graph = Preparation.of(raw, scaling, spec)
+    setting = Setting.of(name, data, config, labels)
+    given, resolved, graph = setting.given, setting.config, setting.graph
     device = pick_device(given.device)
     if given.random_state is not None:
         seed = int(given.random_state)
@@ -148,9 +127,9 @@ def begin(
     check_shardable(graph, resolved, ranks)
     seed = int(ranks.from_first(seed))
     with seeded(seed):
-        method = kind.build(resolved, spec).to(device)
+        method = setting.build().to(device)
         graph = graph.to(device)
-        if labels is not None and "labels" in kind.needs:
+        if labels is not None and "labels" in method.needs:
             graph = replace(graph, labels=_label_rows(labels, graph))
         _note_unused_attributes(graph, method)
         if change is not None:
@@ -165,8 +144,8 @@ def begin(
             name=name,
             training=training,
             graph=graph,
-            raw=replace(raw, labels=graph.labels),
-            preparation=preparation,
+            raw=replace(setting.raw, labels=graph.labels),
+            preparation=setting.preparation,
             given=given,
             config=resolved.replace(device=str(device)),
             seed=seed,
@@ -245,25 +224,6 @@ def _understood(data: Any) -> dict[str, Any] | None:
     """Return the summary of the files that data was read from, if it was."""
     found = getattr(data, "understood", None)
     return None if found is None else found.to_json()
-
-
-def _describe(
-    name: str, kind: type[Method], graph: Graph, labels: Labels | None
-) -> Spec:
-    """Describe the data; refuse what the method cannot embed."""
-    spec = Spec.of(graph)
-    if spec.level not in kind.levels:
-        raise InputError(
-            f"method '{name}' embeds {' and '.join(sorted(kind.levels))} data, this is "
-            f"of level '{spec.level}': choose another method ('dsgrl list')"
-        )
-    if "edge_attr" in kind.needs and not spec.edge_channels:
-        raise InputError(f"method '{name}' needs edge_attr, the data has none")
-    if "labels" not in kind.needs:
-        return spec
-    if labels is None:
-        raise InputError(f"method '{name}' learns from labels: give those to train on")
-    return replace(spec, num_classes=labels.num_classes, target=labels.target)
 
 
 def _label_rows(labels: Labels, graph: Graph) -> Tensor:
