@@ -42,7 +42,8 @@ SimilarityName = Literal["cosine", "inner"]
 EdgeWeightsName = Literal["normalized", "raw"]
 TopologyName = Literal["learned", "random", "knn_x", "knn_ax", "two_hop", "none"]
 CandidatesName = Literal["auto", "exact", "index", "hops"]
-EncoderName = Literal["gcn", "sage", "gin", "gat"]
+LayerName = Literal["gcn", "sage", "gin", "gat"]
+EncoderName = Literal["gcn", "sage", "gin", "gat", "decoupled"]
 NormName = Literal["batch", "layer"]
 ActivationName = Literal["relu", "leaky_relu", "prelu"]
 JumpName = Literal["last", "sum", "cat"]
@@ -53,7 +54,7 @@ RegularizerName = Literal["covariance", "orthogonality"]
 ScalingName = Literal[
     "length", "unit", "comparable", "columns", "standard", "rows", "none"
 ]
-SamplingName = Literal["neighbors", "random", "clusters"]
+SamplingName = Literal["neighbors", "random", "clusters", "rows"]
 NormalizationName = Literal["gcn", "mean", "sum", "loops"]
 DiffusionName = Literal["ppr", "heat"]
 

@@ -72,12 +72,13 @@ def normalize_inside(method: DSGRLMethod, config: Any) -> None:
         _in_channels(method.encoder), width, config.num_layers, project=True
     )
     if isinstance(method.features, FeatureAugmenter):
-        method.features = _NormedAugmenter(  # type: ignore[assignment]
+        method.features = _NormedAugmenter(
             method.features.weights[0].size(0),
             config.views.augment_channels,
             config.dropout,
         )
     if isinstance(method.topology, TopologyAugmenter):
+        assert isinstance(method.topology.encoder, Encoder)
         method.topology.encoder = _NormedGIN(  # type: ignore[assignment]
             _in_channels(method.topology.encoder),
             config.views.augment_channels,

@@ -7,7 +7,7 @@ from dsgrl.encode import Encoder
 from dsgrl.encode.layers import LAYERS
 from dsgrl.encode.relational import RelationalLayer
 from dsgrl.graph import Adjacency, Graph, as_graph
-from dsgrl.typing import EncoderName
+from dsgrl.typing import LayerName
 from samples import (
     as_one_type,
     make_data,
@@ -27,7 +27,7 @@ def widths(graph: Graph) -> list[int]:
 @pytest.mark.parametrize("jump", ["last", "cat"])
 @pytest.mark.parametrize("norm", [None, "layer"])
 def test_encoder__one_type_and_relation_is_the_plain_encoder(
-    kind: EncoderName, jump: Any, norm: Any
+    kind: LayerName, jump: Any, norm: Any
 ) -> None:
     data = make_data("node")
     relations = as_graph(as_one_type(data)).adjacency
@@ -50,7 +50,7 @@ def test_encoder__one_type_and_relation_is_the_plain_encoder(
 
 @kinds
 def test_layer__what_reaches_a_node_is_the_sum_over_relations(
-    kind: EncoderName,
+    kind: LayerName,
 ) -> None:
     """Each relation's layer by itself, own features only inside a type."""
     graph = as_graph(make_hetero())
@@ -72,7 +72,7 @@ def test_layer__what_reaches_a_node_is_the_sum_over_relations(
 
 
 @kinds
-def test_layer__between_types_a_node_does_not_see_itself(kind: EncoderName) -> None:
+def test_layer__between_types_a_node_does_not_see_itself(kind: LayerName) -> None:
     """Node 0 of the target type has no neighbour: nothing but a constant comes in."""
     part = Adjacency.from_edge_index(torch.tensor([[0], [1]]), num_nodes=(3, 2))
     layer = LAYERS[kind](4, 5, bias=False)
@@ -82,7 +82,7 @@ def test_layer__between_types_a_node_does_not_see_itself(kind: EncoderName) -> N
 
 
 @kinds
-def test_layer__dense_and_sparse_features_agree(kind: EncoderName) -> None:
+def test_layer__dense_and_sparse_features_agree(kind: LayerName) -> None:
     graph = as_graph(make_hetero())
     layer = RelationalLayer(graph.adjacency.schema, kind, widths(graph), 4)
     sparse = tuple(Adjacency.from_dense(table) for table in graph.x)
@@ -92,7 +92,7 @@ def test_layer__dense_and_sparse_features_agree(kind: EncoderName) -> None:
 
 
 @kinds
-def test_layer__activated_is_relu_of_the_result(kind: EncoderName) -> None:
+def test_layer__activated_is_relu_of_the_result(kind: LayerName) -> None:
     graph = as_graph(make_hetero())
     layer = RelationalLayer(graph.adjacency.schema, kind, widths(graph), 4)
     torch.nn.init.normal_(layer.bias)
@@ -106,7 +106,7 @@ def test_layer__activated_is_relu_of_the_result(kind: EncoderName) -> None:
 @pytest.mark.parametrize("norm", [None, "batch", "layer"])
 @pytest.mark.parametrize("jump", ["last", "sum", "cat"])
 def test_encoder__every_parameter_is_used(
-    kind: EncoderName, norm: Any, jump: Any
+    kind: LayerName, norm: Any, jump: Any
 ) -> None:
     graph = as_graph(make_hetero())
     encoder = Encoder(
@@ -142,7 +142,7 @@ def test_encoder__every_parameter_is_used(
 
 
 @kinds
-def test_encoder__permuting_nodes_permutes_rows(kind: EncoderName) -> None:
+def test_encoder__permuting_nodes_permutes_rows(kind: LayerName) -> None:
     data = make_hetero()
     moved, orders = permute(data)
     graph, other = as_graph(data), as_graph(moved)
@@ -156,7 +156,7 @@ def test_encoder__permuting_nodes_permutes_rows(kind: EncoderName) -> None:
 
 
 @kinds
-def test_encoder__views_side_by_side_equal_one_at_a_time(kind: EncoderName) -> None:
+def test_encoder__views_side_by_side_equal_one_at_a_time(kind: LayerName) -> None:
     graph = as_graph(make_hetero())
     encoder = Encoder(4, 6, 5, layer=kind, schema=graph.adjacency.schema).eval()
     views = torch.randn(graph.num_nodes, 2, 4)

@@ -54,6 +54,16 @@ class FixedTopology(Topology):
         self.compares = kind in ("knn_x", "knn_ax")
         self._made: tuple[Any, Adjacency | Relations] | None = None
 
+    @property
+    def ignores_edges(self) -> bool:
+        """Whether it is "none"; "random" draws by numbers that a part has not."""
+        return self.is_bare
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is "none", and no edges are kept beside."""
+        return self.kind == "none" and not self.keep_edges
+
     @torch.no_grad()
     def forward(self, graph: Graph) -> Adjacency | Relations:
         """Return the graph A' [N, N]; computed once, as it does not change.

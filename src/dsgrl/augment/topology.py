@@ -30,7 +30,8 @@ from dsgrl.augment.above_mean import AboveMean
 from dsgrl.augment.known import KnownPairs
 from dsgrl.augment.search import pick_search
 from dsgrl.augment.similar import most_similar
-from dsgrl.encode import Encoder
+from dsgrl.encode import DecoupledEncoder, Encoder
+from dsgrl.encode.decoupled import HOPS, stack_hops
 from dsgrl.graph import Adjacency, Graph, Pattern, Relations, Schema, dot_ends
 from dsgrl.typing import (
     CandidatesName,
@@ -92,6 +93,16 @@ class Topology(nn.Module):
         self.refresh: int | Literal["auto"] = refresh
         self.search = search
         self._known = KnownPairs()
+
+    @property
+    def ignores_edges(self) -> bool:
+        """Whether the second graph is the same for any edges."""
+        return False
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the second graph has no edges."""
+        return False
 
     def forward(self, graph: Graph) -> Adjacency | Relations:
         """Return the new graph A' [N, N]; normalised weights sum to 1 in every row.
@@ -223,7 +234,7 @@ class TopologyAugmenter(Topology):
     ) -> None:
         super().__init__(**options)
         self.similarity = similarity
-        self.encoder = Encoder(
+        self.encoder: Encoder | DecoupledEncoder = Encoder(
             in_channels,
             augment_channels,
             augment_channels,
@@ -234,8 +245,32 @@ class TopologyAugmenter(Topology):
 
     def represent(self, graph: Graph) -> Tensor:
         """Return H [N, D1], rows of unit length for cosine similarity."""
-        h: Tensor = self.encoder(graph.adjacency, graph.x)
+        if isinstance(self.encoder, DecoupledEncoder):
+            h: Tensor = self.encoder(stack_hops(graph.x, graph.extras[HOPS]))
+        else:
+            h = self.encoder(graph.adjacency, graph.x)
         return F.normalize(h, dim=1) if self.similarity == "cosine" else h
+
+    def decouple(self, num_hops: int) -> None:
+        """Learn what is similar from hops of the features (`Graph.extras`)."""
+        plain = self.encoder
+        assert isinstance(plain, Encoder)
+        assert isinstance(plain.in_channels, int)
+        width = plain.out_channels
+        self.encoder = DecoupledEncoder(
+            plain.in_channels,
+            width,
+            width,
+            num_hops=num_hops,
+            dropout=plain.dropout,
+        )
+
+    @property
+    def ignores_edges(self) -> bool:
+        """Whether similarities come from hops, and nothing else looks at edges."""
+        takes_edges = self.keep_edges or self.edge_multiplier is not None
+        is_decoupled = isinstance(self.encoder, DecoupledEncoder)
+        return is_decoupled and not takes_edges and self.search != "hops"
 
 
 def _inner_edges(graph: Graph) -> Tensor:

@@ -1,7 +1,7 @@
 """Suites: datasets, systems, and the protocol and metric of each dataset."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ CASES: dict[str, tuple[Case, ...]] = {
     "yelp": (("public", "roc_auc"),),
     "reddit": (("public", "accuracy"),),
 }
-LARGE = ("yelp", "reddit")
+CASES |= {f"{name}-shape": CASES[name] for name in ("yelp", "reddit")}
+LARGE = ("yelp", "reddit", "yelp-shape", "reddit-shape")
 LEARNED_VIEWS = ("dsgrl-feature", "dsgrl-topology", "dsgrl-both")
 # The defaults for nodes of one kind and of several: no learned view does better there.
 NODE_ALONE, TWO_HOP = "topology-none", "topology-two-hop"
@@ -44,11 +45,13 @@ class Suite:
         level: what is embedded: "node", "graph" or "hetero".
         cases: protocols and metrics of the datasets that are not in `CASES`.
         methods: what is run; controls are added.
+        settings: parameters that differ from the defaults, unless they are given.
     """
 
     level: Level
     cases: tuple[Case, ...]
     methods: tuple[str, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 SUITES: dict[str, Suite] = {
@@ -62,7 +65,10 @@ SUITES: dict[str, Suite] = {
         level=HETERO, cases=NODE_CASES, methods=(WHOLE, *LEARNED_VIEWS, TWO_HOP)
     ),
     "large": Suite(
-        level=NODE, cases=NODE_CASES, methods=(WHOLE, "dsgrl-feature", NODE_ALONE)
+        level=NODE,
+        cases=NODE_CASES,
+        methods=(WHOLE, *LEARNED_VIEWS, NODE_ALONE),
+        settings={"encoder": "decoupled", "batch_size": 2048, "epochs": 1},
     ),
 }
 
@@ -95,6 +101,8 @@ class Request:
             is_open = not system.is_training_free
             seed = seed if is_open else 0
             recipe = self._find_recipe(dataset, method) if is_open else {}
+            if self.recipe == DEFAULT:
+                recipe = system.known(SUITES[self.suite].settings, level)
             settings = system.known(self.settings, level)
             made = merge(recipe, settings, {"random_state": seed})
             config = system.complete(system.configure(made, level), level)
@@ -220,8 +228,13 @@ def datasets_of(suite: str) -> list[str]:
 
 
 def is_at_hand(dataset: str, folder: Path | None) -> bool:
-    """Whether a dataset can be read without a download."""
+    """Whether a dataset can be read without a download.
+
+    A generated one is, unless the one that it stands for is.
+    """
     row = DATASETS[dataset]
+    if row.stands_for:
+        return not is_at_hand(row.stands_for, folder)
     place = (folder or data_folder()) / row.place
     return row.built_in or any(path.is_file() for path in place.rglob("*"))
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from dsgrl.graph import FlatGraphs, Spec
+from dsgrl.graph.store import StoredGraph
 from dsgrl.methods import (
     METHODS,
     FitConfig,
@@ -255,6 +256,9 @@ def unlabelled(data: Any) -> Any:
     """Return a shallow copy of a dataset without labels and masks."""
     if isinstance(data, FlatGraphs):
         return data.without_labels()
+    if isinstance(data, StoredGraph):
+        # No method reads a file of labels.
+        return data
     if isinstance(data, list):
         return [unlabelled(graph) for graph in data]
     data = copy.copy(data)
@@ -280,6 +284,12 @@ def masks_of(data: Any, target: str | None) -> dict[str, Any] | None:
     """Return the public split of a dataset, if it has one."""
     if isinstance(data, list | FlatGraphs):
         return None
+    if isinstance(data, StoredGraph):
+        split = data.split
+        if split is None:
+            return None
+        parts = enumerate(("train_mask", "val_mask", "test_mask"))
+        return {name: np.asarray(split == number) for number, name in parts}
     store = data if target is None else data[target]
     names = ("train_mask", "val_mask", "test_mask")
     if any(name not in store for name in names):

@@ -1,8 +1,14 @@
 """What to say and do where a dataset cannot be loaded; `row` is one of `DATASETS`."""
 
 import contextlib
+import io
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+# Timeout of a download, in seconds; PyG has none.
+SILENCE_SECONDS = 30
 
 
 def describe_failure(row: Any, place: Path, error: Exception) -> str:
@@ -33,3 +39,15 @@ def remove_empty(folders: list[Path]) -> None:
         for path in (*sorted(folder.rglob("*"), reverse=True), folder):
             with contextlib.suppress(OSError):
                 path.rmdir()
+
+
+@contextlib.contextmanager
+def quiet_and_impatient() -> Iterator[None]:
+    """Silence the output of PyG's classes and set a timeout for downloads."""
+    seconds = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(SILENCE_SECONDS)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        socket.setdefaulttimeout(seconds)

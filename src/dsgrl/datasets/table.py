@@ -1,19 +1,23 @@
 """The table of all datasets known by name."""
 
-import contextlib
-import io
 import logging
 import os
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from dsgrl.datasets.builtin import load_debian, load_debian_hetero, load_digits_graphs
-from dsgrl.datasets.failures import describe_failure, remedy, remove_empty
+from dsgrl.datasets.failures import (
+    describe_failure,
+    quiet_and_impatient,
+    remedy,
+    remove_empty,
+)
+from dsgrl.datasets.generated import load_generated
 from dsgrl.graph.flat import FlatGraphs
 from dsgrl.io.tu import has_raw_files, read_tu
 from dsgrl.parameters import did_you_mean
@@ -22,9 +26,6 @@ from dsgrl.typing import InputError, Level
 logger = logging.getLogger(__name__)
 
 Counts = tuple[int, int, int, int]
-
-# Timeout of a download, in seconds; PyG has none.
-SILENCE_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Dataset:
         target: the labelled type of nodes of a heterogeneous graph.
         place: its folder in the data folder; empty if it ships with the package.
         source: the class of PyG that can fetch it.
+        stands_for: the dataset whose shape it has, if it is generated.
     """
 
     load: Callable[[Path], Any]
@@ -58,6 +60,7 @@ class Dataset:
     target: str | None = None
     place: str = ""
     source: str = ""
+    stands_for: str = ""
 
     @property
     def built_in(self) -> bool:
@@ -152,18 +155,6 @@ def _count(row: Dataset, data: Any) -> tuple[int, int, int, int, int]:
     )
 
 
-@contextlib.contextmanager
-def _quiet_and_impatient() -> Iterator[None]:
-    """Silence the output of PyG's classes and set a timeout for downloads."""
-    seconds = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(SILENCE_SECONDS)
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):
-            yield
-    finally:
-        socket.setdefaulttimeout(seconds)
-
-
 def _pyg(
     class_name: str,
     place: str,
@@ -180,7 +171,7 @@ def _pyg(
         import torch_geometric.datasets as datasets
 
         logger.info("reading %s by PyG's %s", folder / place, class_name)
-        with _quiet_and_impatient():
+        with quiet_and_impatient():
             read = getattr(datasets, class_name)
             return read(str(folder / root), *name, **options)[0]
 
@@ -212,6 +203,13 @@ def _table(name: str, summary: str, counts: Counts) -> Dataset:
     return Dataset(load, summary, *counts, place=place)
 
 
+def _generated(stands_for: str, summary: str, counts: Counts) -> Dataset:
+    """Describe a generated graph, which is made where it is not there yet."""
+    name = f"{stands_for}-shape"
+    load, place = partial(load_generated, name), f"generated/{name}"
+    return Dataset(load, summary, *counts, place=place, stands_for=stands_for)
+
+
 def _tu(name: str, summary: str, num_graphs: int, counts: Counts) -> Dataset:
     """Describe a set of graphs of TU Dortmund."""
     place = f"tu/{name}"
@@ -241,7 +239,7 @@ def _download_tu(root: Path, name: str) -> None:
     dataset = TUDataset.__new__(TUDataset)
     dataset.root, dataset.name, dataset.cleaned = str(root), name, False
     Path(dataset.raw_dir).mkdir(parents=True, exist_ok=True)
-    with _quiet_and_impatient():
+    with quiet_and_impatient():
         dataset.download()
 
 
@@ -314,6 +312,10 @@ DATASETS: dict[str, Dataset] = {
     "reddit": _pyg(
         "Reddit", "reddit", "posts with a commenter in common",
         (232965, 114615892, 602, 41)),
+    "yelp-shape": _generated(
+        "yelp", "generated: as large as yelp", (716847, 13954819, 300, 100)),
+    "reddit-shape": _generated(
+        "reddit", "generated: as large as reddit", (232965, 114615892, 602, 41)),
     "imdb": _pyg(
         "IMDB", "imdb", "films, their directors and actors",
         (11616, 34212, 3066, 3), target="movie"),

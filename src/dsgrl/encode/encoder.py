@@ -16,9 +16,9 @@ from dsgrl.encode.relational import RelationalLayer
 from dsgrl.graph import Adjacency, Schema
 from dsgrl.typing import (
     ActivationName,
-    EncoderName,
     InputError,
     JumpName,
+    LayerName,
     NormName,
 )
 
@@ -62,7 +62,7 @@ class Encoder(nn.Module):
         out_channels: int,
         *,
         num_layers: int = 2,
-        layer: EncoderName | Callable[..., GraphLayer] = "gcn",
+        layer: LayerName | Callable[..., GraphLayer] = "gcn",
         dropout: float = 0.0,
         norm: NormName | None = None,
         jump: JumpName = "last",

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from dsgrl.encode.dense import activate, linear
 from dsgrl.graph import Adjacency, propagate
-from dsgrl.typing import EncoderName, NormalizationName
+from dsgrl.typing import LayerName, NormalizationName
 
 
 class GraphLayer(nn.Module):
@@ -290,7 +290,7 @@ def _spread(adjacency: Adjacency, share: Tensor, h: Tensor) -> Tensor:
     return torch.stack([_spread(adjacency, s, view) for s, view in views], dim=1)
 
 
-LAYERS: dict[EncoderName, type[GraphLayer]] = {
+LAYERS: dict[LayerName, type[GraphLayer]] = {
     "gcn": GCNLayer,
     "sage": SAGELayer,
     "gin": GINLayer,

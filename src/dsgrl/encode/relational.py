@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from dsgrl.encode.dense import activate
 from dsgrl.encode.layers import LAYERS, GraphLayer
 from dsgrl.graph import Features, Relations, Schema
-from dsgrl.typing import EncoderName
+from dsgrl.typing import LayerName
 
 
 class RelationalLayer(nn.Module):
@@ -29,7 +29,7 @@ class RelationalLayer(nn.Module):
     def __init__(
         self,
         schema: Schema,
-        kind: EncoderName,
+        kind: LayerName,
         in_channels: int | Sequence[int],
         out_channels: int,
         *,

@@ -6,7 +6,7 @@ import torch
 
 from dsgrl.graph.clusters import shuffled_clusters
 from dsgrl.graph.graph import Graph
-from dsgrl.graph.sampling import NeighborSampler, induced_subgraph
+from dsgrl.graph.sampling import NeighborSampler, bare_rows, induced_subgraph
 from dsgrl.ranks import ALONE, Ranks
 from dsgrl.typing import SamplingName
 
@@ -54,7 +54,7 @@ def node_batches(
     Args:
         graph: one graph, of one or several types of nodes.
         size: largest number of targets per batch.
-        sampling: "neighbors", "random" or "clusters"; see `NodeBatches`.
+        sampling: "neighbors", "random", "clusters" or "rows"; see `NodeBatches`.
         num_neighbors: the most neighbours drawn per node, for "neighbors".
         depth: steps from a target to what it sees, for "neighbors".
         ranks: the processes that share every batch.
@@ -70,11 +70,12 @@ def node_batches(
         sampler = NeighborSampler(graph, num_neighbors, depth)
     for nodes in drawn:
         targets = ranks.share(nodes)
-        yield (
-            induced_subgraph(graph, targets)
-            if sampler is None
-            else sampler.sample(targets)
-        )
+        if sampler is not None:
+            yield sampler.sample(targets)
+        elif sampling == "rows":
+            yield bare_rows(graph, targets)
+        else:
+            yield induced_subgraph(graph, targets)
 
 
 def graph_parts(graph: Graph) -> Iterator[Graph]:

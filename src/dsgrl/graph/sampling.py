@@ -4,9 +4,10 @@ r"""Parts of one graph to train on: sampled neighbourhoods and induced subgraphs
 `NeighborSampler`      some nodes (targets) and, for each, at most k neighbours, k
                        neighbours of those, and so on
 `induced_subgraph`     some nodes with all edges between them
+`bare_rows`            some nodes without edges
 =====================  ===========================================================
 
-Both give a `Graph` on local numbers; nodes of a type stay together, targets first. All
+All give a `Graph` on local numbers; nodes of a type stay together, targets first. All
 is done by array operations on compressed rows, for one type of nodes or several.
 
 A sampled sum stands for the whole one: with k of d neighbours drawn, each entry has d/k
@@ -199,6 +200,21 @@ def induced_subgraph(graph: Graph, nodes: Tensor) -> Graph:
         )
     ]
     return make_batch(graph, numbering, parts)
+
+
+def bare_rows(graph: Graph, nodes: Tensor) -> Graph:
+    """Return some nodes without edges; every node is a target.
+
+    Args:
+        graph: one graph of one type of nodes.
+        nodes: their numbers, none twice [n].
+    """
+    held_as = graph.adjacency.pattern.col.dtype
+    rowptr = torch.zeros(len(nodes) + 1, dtype=held_as, device=nodes.device)
+    pattern = Pattern(rowptr, rowptr[:0], len(nodes))
+    none = Adjacency(pattern, graph.adjacency.value[:0])
+    numbering = Numbering(_types(graph), nodes, len(nodes))
+    return make_batch(graph, numbering, [none])
 
 
 def take_square(

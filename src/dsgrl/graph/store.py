@@ -26,6 +26,7 @@ from dsgrl.store.manifest import (
     LABELS,
     ROWPTR,
     SPARSE,
+    SPLIT,
     WEIGHT,
     Manifest,
 )
@@ -88,6 +89,16 @@ class StoredGraph:
         """Number of nodes N."""
         return self.manifest.num_nodes
 
+    @property
+    def num_edges(self) -> int:
+        """Entries of the matrix E; an edge that goes both ways has two."""
+        return self.manifest.num_edges
+
+    @property
+    def num_features(self) -> int:
+        """Number of feature columns F."""
+        return self.manifest.num_features
+
     @cached_property
     def adjacency(self) -> Adjacency:
         """Row i lists the incoming edges of node i [N, N]."""
@@ -145,8 +156,13 @@ class StoredGraph:
 
     @property
     def y(self) -> Tensor | None:
-        """Label of every node, -1 if it has none [N]."""
+        """Label of every node, -1 if it has none [N]; several: 0 and 1 [N, C]."""
         return self._tensor(LABELS) if LABELS in self.manifest.files else None
+
+    @property
+    def split(self) -> Tensor | None:
+        """The part of every node [N]: 0 training, 1 validation, 2 test; if any."""
+        return self._tensor(SPLIT) if SPLIT in self.manifest.files else None
 
     @cached_property
     def id_column(self) -> pa.ChunkedArray:

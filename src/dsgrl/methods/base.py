@@ -246,6 +246,11 @@ class Method(nn.Module):
         return max(depths, default=UNKNOWN_HOPS)
 
     @property
+    def needs_edges(self) -> bool:
+        """Whether a training step looks at edges; if not, a batch may be bare rows."""
+        return True
+
+    @property
     def uses_edge_attr(self) -> bool:
         """Whether edge attributes have an effect."""
         return "edge_attr" in self.needs

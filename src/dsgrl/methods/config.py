@@ -70,7 +70,9 @@ class NodeBatches(Component):
         one_of(AUTO, *get_args(SamplingName)),
         '"neighbors": the nodes with a sample of their neighbours; "random": random '
         'nodes with the edges between them; "clusters": the same with nodes of the '
-        'same part of the graph (needs pymetis); "auto": by the number of neighbours',
+        'same part of the graph (needs pymetis); "rows": nodes without edges, for '
+        'encoder="decoupled"; "auto": "rows" where no edges are needed, else by the '
+        "number of neighbours",
         default=AUTO,
     )
     num_neighbors: int = parameter(

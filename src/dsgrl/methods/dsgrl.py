@@ -10,18 +10,18 @@ import torch
 from torch import Tensor, nn
 
 from dsgrl.augment import FeatureAugmenter, Perturbation, PerTypeAugmenter, Topology
-from dsgrl.encode import Readout, merge_views, smooth
+from dsgrl.encode import Readout, smooth
 from dsgrl.floor import Joined
 from dsgrl.graph import Graph, Spec
 from dsgrl.losses.objective import mean_terms, objective
 from dsgrl.methods.base import Form
+from dsgrl.methods.decoupled import DecoupledMethod
 from dsgrl.methods.dsgrl_build import build_parts, estimate_bytes
 from dsgrl.methods.dsgrl_config import FORMS, DSGRLConfig
-from dsgrl.methods.floored import FlooredMethod
 from dsgrl.typing import AggregateName, Level, LossTerms
 
 
-class DSGRLMethod(FlooredMethod):
+class DSGRLMethod(DecoupledMethod):
     """Two views of one graph, learned or not, one shared encoder, one objective.
 
     Args:
@@ -34,8 +34,6 @@ class DSGRLMethod(FlooredMethod):
         smoothing: n; Z + A^n Z is returned, Z for 0.
         objective_options: weights and forms, passed on to `objective`.
     """
-
-    topology: Topology | None
 
     Config = DSGRLConfig
     summary: ClassVar[str] = "two views, learned or not, and one encoder"
@@ -79,6 +77,8 @@ class DSGRLMethod(FlooredMethod):
 
     def encode(self, batch: Graph) -> Tensor:
         """Embed both views, Z1 and Z2 side by side [N, V, D], or one row per graph."""
+        if self.is_decoupled:
+            return self.encode_hops(batch)
         same_edges = self.topology is None and not self.perturb.drops_edges
         if same_edges and self.features is not None:  # both in one pass over them
             x = self.features(self.perturb(batch).x)
@@ -100,7 +100,7 @@ class DSGRLMethod(FlooredMethod):
 
     def learned(self, graph: Graph) -> Tensor:
         """Return Z = AGG(Z1, Z2), smoothed over the graph if asked for."""
-        z = merge_views(self.encode(graph), self.aggregate)
+        z = self.embed_views(graph)
         return smooth(z, graph.adjacency, self.smoothing)
 
     def training_state(self) -> dict[str, Tensor]:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dsgrl.augment import Perturbation
-from dsgrl.encode import Encoder, PyGEncoder, Readout
+from dsgrl.augment import Perturbation, TopologyAugmenter
+from dsgrl.encode import DecoupledEncoder, Encoder, PyGEncoder, Readout
 from dsgrl.encode.readout import kinds_of
 from dsgrl.floor import Joined, build_floor
 from dsgrl.graph import Graph, Spec
@@ -37,6 +37,9 @@ def build_parts(config: Any, spec: Spec) -> dict[str, Any]:
     topology = views.build_graph(spec, config.dropout)
     widths = spec.widths if features is None else views.augment_channels
     encoder = _build_encoder(config, widths, spec)
+    if config.encoder == "decoupled" and isinstance(topology, TopologyAugmenter):
+        # What is similar is learned from the same hops.
+        topology.decouple(config.num_layers)
     _scale_weights([features, encoder], config.gain)
     return {
         "features": features,
@@ -88,6 +91,8 @@ def _build_encoder(config: Any, widths: Any, spec: Spec) -> nn.Module:
             refuse("encoder", "your own module", "'gcn', 'sage' or 'gin' for relations")
         # A copy: training must not change what the user passed.
         return PyGEncoder(copy.deepcopy(config.encoder))
+    if config.encoder == "decoupled":
+        return _build_decoupled(config, widths, spec)
     return Encoder(
         widths,
         config.hidden_channels or config.out_channels,
@@ -98,6 +103,26 @@ def _build_encoder(config: Any, widths: Any, spec: Spec) -> nn.Module:
         norm=config.norm,
         jump=config.jump,
         schema=spec.schema,
+        last_bias=_sees_shifts(config, spec),
+    )
+
+
+def _build_decoupled(config: Any, width: Any, spec: Spec) -> DecoupledEncoder:
+    if spec.level != "node":
+        refuse("encoder", "decoupled", "another: it is for one graph of one type")
+    for name, plain in (("norm", None), ("jump", "last")):
+        if getattr(config, name) != plain:
+            wanted = f"{plain!r} beside encoder='decoupled'"
+            refuse(name, getattr(config, name), wanted)
+    if config.views.edge_drop:
+        wanted = "0 beside encoder='decoupled', whose hops are computed once"
+        refuse("views__edge_drop", config.views.edge_drop, wanted)
+    return DecoupledEncoder(
+        width,
+        config.hidden_channels or config.out_channels,
+        config.out_channels,
+        num_hops=config.num_layers,
+        dropout=config.dropout,
         last_bias=_sees_shifts(config, spec),
     )
 
@@ -139,12 +164,16 @@ def estimate_bytes(
     input is a copy for each view. On GitHub's graph, with learned features, it says 484
     MB where 433 were measured. None for an encoder of the user's own.
     """
-    if not isinstance(encoder, Encoder):
+    if not isinstance(encoder, Encoder | DecoupledEncoder):
         return None
     width = 4 * sum(encoder.widths)
+    # Features are augmented, and held, once for every hop.
+    tables = 1 + encoder.num_hops if isinstance(encoder, DecoupledEncoder) else 1
     if features is not None:
         augmented: Any = encoder.in_channels
-        width += 2 * augmented
+        width += 2 * tables * augmented
+    if tables > 1:
+        width += tables * graph.x.shape[1]
     if perturb.feature_drop and isinstance(graph.x, Tensor):
         width += graph.x.shape[1]
     edges = 3 * INDEX_BYTES * graph.adjacency.num_edges

@@ -9,6 +9,7 @@ from dsgrl.encode.readout import kinds_of
 from dsgrl.graph import Spec
 from dsgrl.methods.base import Form
 from dsgrl.methods.config import FitConfig, StopByLinks
+from dsgrl.methods.decoupled import settled_views
 from dsgrl.parameters import (
     ABOVE_ZERO,
     AUTO,
@@ -144,9 +145,9 @@ class DSGRLConfig(FitConfig):
             one_of(AUTO, *get_args(EncoderName)),
             Rule(lambda value: isinstance(value, nn.Module), "a module"),
         ),
-        '"gcn", "sage", "gin", "gat", or any module called as `(x, edge_index[, '
-        "edge_weight])` that takes the columns of a view (it is copied); "
-        '"auto": "gcn" for nodes, "gin" for graphs',
+        '"gcn", "sage", "gin", "gat", "decoupled" (a network on `num_layers` hops), or '
+        "any module called as `(x, edge_index[, edge_weight])` that takes the columns "
+        'of a view (it is copied); "auto": "gcn" for nodes, "gin" for graphs',
         default=AUTO,
     )
     out_channels: int = parameter(
@@ -297,7 +298,6 @@ class DSGRLConfig(FitConfig):
     def resolved(self, spec: Spec) -> "DSGRLConfig":
         """Return a copy with every "auto" replaced, those of the views as well."""
         config = super().resolved(spec)
-        assert isinstance(config.views, Views)
         hidden = config.hidden_channels
         is_narrow = config.floor and spec.level == "graph" and config.jump == "cat"
         if hidden is None and is_narrow:
@@ -306,7 +306,7 @@ class DSGRLConfig(FitConfig):
         return config.replace(
             epochs=0 if self._is_floor_enough(spec) else config.epochs,
             hidden_channels=hidden,
-            views=config.views.resolved(spec),
+            views=settled_views(config).resolved(spec),
         )
 
     def stop_rule(self, spec: Spec) -> StopByLinks:

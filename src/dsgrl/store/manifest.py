@@ -16,8 +16,8 @@ FORMAT, VERSION = "dsgrl-store", 1
 ROWPTR, COL, WEIGHT = "rowptr.npy", "col.npy", "weight.npy"
 DENSE = "features.npy"
 SPARSE = ("features_rowptr.npy", "features_col.npy", "features_value.npy")
-LABELS, IDS = "labels.npy", "ids.arrow"
-FILES = {MANIFEST, ROWPTR, COL, WEIGHT, DENSE, *SPARSE, LABELS, IDS}
+LABELS, SPLIT, IDS = "labels.npy", "split.npy", "ids.arrow"
+FILES = {MANIFEST, ROWPTR, COL, WEIGHT, DENSE, *SPARSE, LABELS, SPLIT, IDS}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -115,6 +115,12 @@ def in_parts(
             "batch_size__sampling='neighbors': expected 'random' or 'clusters', this "
             "method compares all nodes of a batch"
         )
+    if batches.sampling == "rows" and method.needs_edges:
+        raise InputError(
+            "batch_size__sampling='rows': expected another, this method needs edges in "
+            "every step (encoder='decoupled' beside learned_features or node_alone "
+            "does not)"
+        )
     if is_auto(batches.sampling):
         batches = batches.replace(sampling=_pick(graph, method, batches))
     steps = math.ceil(graph.num_nodes / batches.size)
@@ -125,7 +131,9 @@ def in_parts(
 
 
 def _pick(graph: Graph, method: Method, batches: NodeBatches) -> SamplingName:
-    """Sample neighbours unless they are most of the graph anyway."""
+    """Sample neighbours unless they are most of the graph, or not needed at all."""
+    if not method.needs_edges:
+        return "rows"
     near = Neighborhood.of(graph, batches, method.num_hops)
     is_small = near.share <= LARGEST_SHARE
     if method.takes_targets and (is_small or near.inside < ENOUGH_NEIGHBORS):
