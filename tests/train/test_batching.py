@@ -162,7 +162,8 @@ def test_save__a_model_trained_in_parts_loads(
 def test_epochs__auto_has_the_steps_of_training_at_once(community_graph: Data) -> None:
     nodes = community_graph.num_nodes
     found = {}
-    for size in (nodes, nodes // 3, 1):
+    # 25 of 60 nodes: three batches, too.
+    for size in (nodes, nodes // 3, 25, 1):
         config = configure("dsgrl", {"batch_size": parts("random", size)})
         with begin("dsgrl", community_graph, config) as begun:
             found[size] = begun.config.epochs
@@ -170,6 +171,8 @@ def test_epochs__auto_has_the_steps_of_training_at_once(community_graph: Data) -
     assert isinstance(whole, StopByLinks)
     assert isinstance(third, StopByLinks)
     assert third.max_epochs == whole.max_epochs // 3
+    assert found[25] == third
+    assert third.check_every == whole.check_every // 3
     assert third.patience < whole.patience
 
 

@@ -17,8 +17,8 @@ from torch_geometric.data import Data
 
 from dsgrl import DSGRL, Checkpoints, embedder
 from dsgrl.augment import VIEWS
-from dsgrl.methods import METHODS, StopByLinks
-from dsgrl.train import Interrupted, fit_graph
+from dsgrl.methods import METHODS, StopByLinks, configure
+from dsgrl.train import Interrupted, begin, fit_graph
 from dsgrl.train.checkpoint import list_checkpoints
 from dsgrl.train.state_file import read_state
 from dsgrl.typing import InputError
@@ -477,3 +477,31 @@ def test_progress__of_a_resumed_run_is_said(
     caplog.set_level(logging.INFO, "dsgrl.train.checkpoint")
     model.fit(data, checkpoint=Checkpoints(run, resume=True))
     assert "resumed after epoch 4" in caplog.messages
+
+
+def plain(state: Any) -> Any:
+    """Replace the tensors of a nested state by lists."""
+    if isinstance(state, torch.Tensor):
+        return state.tolist()
+    if isinstance(state, dict):
+        return {key: plain(value) for key, value in state.items()}
+    if isinstance(state, list | tuple):
+        return [plain(value) for value in state]
+    return state
+
+
+@pytest.mark.parametrize("augment", ["auto", "topology"])
+def test_state__of_another_run_is_taken_over_whole(augment: str) -> None:
+    """Every entry: a counter that is left behind matters to some method only."""
+    options = {**SMALL, "epochs": StopByLinks(max_epochs=40, check_every=2)}
+    config = configure("dsgrl", {**options, "augment": augment, "random_state": 1})
+    data = make_data("node")
+    with begin("dsgrl", data, config) as begun:
+        for _ in range(5):
+            begun.training.run_epoch()
+        begun.training.has_warned = True
+        wanted = begun.training.state_dict()
+    with begin("dsgrl", data, config) as begun:
+        assert plain(begun.training.state_dict()) != plain(wanted)
+        begun.training.load_state_dict(wanted)
+        assert plain(begun.training.state_dict()) == plain(wanted)

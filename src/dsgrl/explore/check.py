@@ -92,9 +92,9 @@ class Check:
         if self.link_auc is not None and self.floor_auc is not None:
             how = "hidden from both" if self.is_held_out else "seen by both"
             found.append(
-                f"links, {how}: told from random pairs in {100 * self.link_auc:.1f} % "
-                f"of the cases, by the training-free floor in "
-                f"{100 * self.floor_auc:.1f} % (chance 50, standard error "
+                f"links, {how}: ranked above random pairs in "
+                f"{100 * self.link_auc:.1f} % of the cases, by the training-free floor "
+                f"in {100 * self.floor_auc:.1f} % (chance 50, standard error "
                 f"{100 * self.error:.1f})"
             )
             if not self.is_held_out:

@@ -57,7 +57,7 @@ class NeighborSampler:
 
 
 class _EdgeSet:
-    """Tells whether pairs of nodes are linked."""
+    """The edges as a set, to check whether pairs of nodes are linked."""
 
     def __init__(self, sampler: NeighborSampler) -> None:
         self.num_nodes = len(sampler.degree)

@@ -30,7 +30,7 @@ from dsgrl.io.table_graph import (
 from dsgrl.io.tables import OpenTable
 from dsgrl.typing import InputError
 
-# Rows of edges by whose ids the column of ids is told.
+# Rows of edges whose ids are used to find the column of ids.
 SAMPLE = 1000
 PREFIX = re.compile(r"^(nodes?|edges?)[-_ .]+", re.IGNORECASE)
 

@@ -113,7 +113,7 @@ def find_edge_roles(
         notes: takes what was assumed.
 
     Raises:
-        InputError: if source and target cannot be told.
+        InputError: if source and target are not found.
     """
     weight = _chosen("weight", columns, choices)
     kind = _chosen("type", columns, choices)

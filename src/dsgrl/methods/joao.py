@@ -124,7 +124,7 @@ class JOAOMethod(GraphCLMethod):
         p.copy_(project_onto_simplex(p + losses.to(p.device) - pull))
 
     def finish(self, graph: Graph, epoch: int) -> None:
-        """Let go of the training data."""
+        """Release the training data."""
         self._batches = None
 
 

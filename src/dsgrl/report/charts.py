@@ -60,11 +60,11 @@ def line_chart(
         parts.append(f'<circle class="dot" cx="{a}" cy="{b}" r="3"/>')
     else:
         parts.append(f'<polyline class="line" points="{" ".join(points)}"/>')
-    told = (
+    label = (
         f"{title}: {short(ys[0])} at {axis} {xs[0]:g}, {short(ys[-1])} at {axis} "
         f"{xs[-1]:g}, lowest {short(min(ys))}, highest {short(max(ys))}"
     )
-    return _figure(title, told, "".join(parts))
+    return _figure(title, label, "".join(parts))
 
 
 def histogram(title: str, values: FloatArray, axis: str) -> str:
@@ -80,12 +80,12 @@ def histogram(title: str, values: FloatArray, axis: str) -> str:
         f'width="{width - 1:.1f}" height="{HEIGHT - BOTTOM - up(count):.1f}"/>'
         for i, count in enumerate(counts.tolist())
     )
-    told = (
+    label = (
         f"{title}: {len(values):,} values from {short(low)} to {short(high)}, half of "
         f"them below {short(float(np.median(values)))}"
     )
     grid = _grid(0, float(counts.max()), up, is_log=False)
-    return _figure(title, told, grid + bars + _ends(axis, low, high))
+    return _figure(title, label, grid + bars + _ends(axis, low, high))
 
 
 def short(value: float) -> str:
@@ -132,9 +132,9 @@ def _ends(axis: str, first: float, last: float) -> str:
     )
 
 
-def _figure(title: str, told: str, drawing: str) -> str:
+def _figure(title: str, label: str, drawing: str) -> str:
     return (
         f'<figure class="chart"><figcaption>{escape(title)}</figcaption>'
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(told)}">'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
         f"{drawing}</svg></figure>"
     )

@@ -54,7 +54,7 @@ def describe_training(
         row["link_auc"] for row in history if row["epoch"] == epoch if "link_auc" in row
     ]
     reason = (
-        f", where hidden links were told from random pairs in {100 * auc[-1]:.0f} % of "
+        f", where hidden links ranked above random pairs in {100 * auc[-1]:.0f} % of "
         f"the cases (chance: 50 %)"
         if auc
         else ""
