@@ -1,6 +1,7 @@
 """Training on parts of one graph."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from dsgrl import DSGRL
 from dsgrl.graph import as_graph
 from dsgrl.methods import METHODS, NodeBatches, StopByLinks, configure
 from dsgrl.train import begin, fit, memory
-from dsgrl.train.batching import Neighborhood
+from dsgrl.train.batching import Neighborhood, _pick
 from dsgrl.train.checkpoint import Checkpoints
 from dsgrl.typing import InputError
 from samples import make_data
@@ -180,6 +181,27 @@ def test_epochs__given_stay_as_they_are(community_graph: Data) -> None:
     config = configure("dsgrl", {"batch_size": parts("random", 10), "epochs": 7})
     with begin("dsgrl", community_graph, config) as begun:
         assert begun.config.epochs == 7
+
+
+@pytest.mark.parametrize(
+    ("degree", "size", "takes_targets", "wanted"),
+    [
+        # Neighbourhoods are small.
+        (1, 100, True, "neighbors"),
+        # They are the whole graph; a few neighbours are in the batch, or many.
+        (30, 100, True, "neighbors"),
+        (30, 200, True, "random"),
+        (1, 100, False, "random"),
+    ],
+)
+def test_sampling__auto_depends_on_how_many_neighbors_there_are(
+    degree: int, size: int, takes_targets: bool, wanted: str
+) -> None:
+    ring = torch.arange(1000)
+    steps = [torch.stack([ring, (ring + k) % 1000]) for k in range(1, degree + 1)]
+    graph = as_graph(Data(x=torch.randn(1000, 3), edge_index=torch.cat(steps, dim=1)))
+    method: Any = SimpleNamespace(takes_targets=takes_targets, num_hops=2)
+    assert _pick(graph, method, NodeBatches(size=size)) == wanted
 
 
 def test_neighborhood__of_a_dense_graph_is_most_of_it() -> None:

@@ -20,7 +20,7 @@ from dsgrl.augment import VIEWS
 from dsgrl.methods import METHODS, StopByLinks, configure
 from dsgrl.train import Interrupted, begin, fit_graph
 from dsgrl.train.checkpoint import list_checkpoints
-from dsgrl.train.state_file import read_state
+from dsgrl.train.state_file import StateFile, read_state, write_state
 from dsgrl.typing import InputError
 from samples import LEVELS, make_data, make_model
 
@@ -505,3 +505,22 @@ def test_state__of_another_run_is_taken_over_whole(augment: str) -> None:
         assert plain(begun.training.state_dict()) != plain(wanted)
         begun.training.load_state_dict(wanted)
         assert plain(begun.training.state_dict()) == plain(wanted)
+
+
+def test_resume__of_another_number_of_processes_is_refused(tmp_path: Path) -> None:
+    data = make_data("node")
+    settings = {**SMALL, "epochs": 2, "random_state": 0}
+    DSGRL(**settings).fit(data, checkpoint=Checkpoints(tmp_path, every=1))
+    for path in list_checkpoints(tmp_path).values():
+        header, state = read_state(path)
+        write_state(path, StateFile({**header, "processes": 2}, state))
+    with pytest.raises(InputError, match="number of processes 2, here 1"):
+        DSGRL(**settings).fit(data, checkpoint=Checkpoints(tmp_path, resume=True))
+
+
+def test_write_state__others_may_read_it_as_any_file(tmp_path: Path) -> None:
+    plain_file = tmp_path / "plain"
+    plain_file.touch()
+    path = tmp_path / "state.safetensors"
+    write_state(path, StateFile({}, {"a": torch.ones(2)}))
+    assert path.stat().st_mode == plain_file.stat().st_mode

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch_geometric.data import Data
 
 from dsgrl.datasets.files import read_graph
 from dsgrl.graph import as_graph
@@ -156,3 +157,12 @@ def test_difference__own_encoders_of_other_shapes() -> None:
     one = identity(encoder=nn.Linear(4, 4))
     assert one.difference(identity(encoder=nn.Linear(4, 4))) is None
     assert one.difference(identity(encoder=nn.Linear(4, 5))) is not None
+
+
+def test_fingerprint__nodes_divided_otherwise_among_graphs_are_other_data() -> None:
+    none = torch.empty(2, 0, dtype=torch.long)
+    found = []
+    for sizes in ((2, 3), (3, 2)):
+        graphs = [Data(x=torch.ones(size, 2), edge_index=none) for size in sizes]
+        found.append(fingerprint(as_graph(graphs), graphs)["edges"])
+    assert found[0] != found[1]

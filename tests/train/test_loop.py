@@ -1,5 +1,6 @@
 import logging
 import math
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,6 +60,21 @@ class Breaking(Method):
 
     def embed(self, batch: Graph) -> Tensor:
         return torch.randn(batch.num_nodes, 3)
+
+
+class Batched(Breaking):
+    """Has three batches, whose losses are known."""
+
+    def batches(self, graph: Graph, config: Any) -> Iterator[float]:
+        yield from (1.0, 2.0, 6.0)
+
+    def training_loss(self, batch: float) -> LossTerms:
+        return LossTerms({"term": batch + 0 * self.weight}, z=torch.randn(9, 3))
+
+
+def test_history__has_the_mean_over_the_batches(community_graph: Data) -> None:
+    history, _ = train(Batched(), as_graph(community_graph), config(epochs=2))
+    assert [row["term"] for row in history] == [3.0, 3.0]
 
 
 def drifting(data: Data, *, towards: bool) -> Drifting:
