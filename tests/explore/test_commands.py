@@ -1,6 +1,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dsgrl import DSGRL, cli, read_graph
+from dsgrl.explore.commands import find_neighbors
 from dsgrl.explore.files import match_rows, read_rows
 from dsgrl.io.embeddings import write_embeddings
 from dsgrl.typing import InputError
@@ -204,3 +206,17 @@ def test_commands__bad_words(
     assert part in error
     assert len(error.splitlines()) == 1
     assert sorted(here.iterdir()) == before
+
+
+def test_neighbors__why_with_a_node_that_only_edges_name(tmp_path: Path) -> None:
+    """A graph that was embedded with `--unknown add` is read so again."""
+    (tmp_path / "e.csv").write_text("from,to\na,b\nb,c\nc,ghost\n")
+    (tmp_path / "n.csv").write_text("id,n,team\na,1,x\nb,2,x\nc,3,y\n")
+    ids, z = ["a", "b", "c", "ghost"], np.eye(4, 3, dtype=np.float32) + 0.1
+    columns = {"id": ids, "embedding": pa.array(z.tolist(), pa.list_(pa.float32(), 3))}
+    pq.write_table(pa.table(columns), tmp_path / "z.parquet")
+    files: dict[str, Any] = {"graph": tmp_path / "e.csv", "nodes": [tmp_path / "n.csv"]}
+    with pytest.raises(InputError, match="--unknown add"):
+        find_neighbors(tmp_path / "z.parquet", "c", 3, **files)
+    found = find_neighbors(tmp_path / "z.parquet", "c", 3, unknown="add", **files)
+    assert {line.id: line.why for line in found}["ghost"].startswith("linked")

@@ -100,8 +100,15 @@ def test_table__dates_are_years_and_truth_is_a_number() -> None:
 
 
 def test_table__of_other_nodes_is_refused() -> None:
-    with pytest.raises(InputError, match="no column with all 2 ids"):
-        read_known(pa.table({"id": ["a", "x"]}), ["a", "b"], ())
+    with pytest.raises(InputError, match="no column with the 3 ids"):
+        read_known(pa.table({"id": ["a", "x"]}), ["a", "b", "c"], ())
+
+
+def test_table__nodes_that_only_edges_name_are_unknown() -> None:
+    table = pa.table({"key": ["b", "a"], "n": [1, 2], "team": ["red", "blue"]})
+    number, team = read_known(table, ["a", "ghost", "b"], ()).columns
+    assert number.values.tolist() == pytest.approx([2, np.nan, 1], nan_ok=True)
+    assert team.values.tolist() == [0, -1, 1]
 
 
 def test_table__long_texts_are_read_as_words() -> None:
