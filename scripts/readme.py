@@ -46,6 +46,7 @@ def scale_table() -> str:
         f"| {r['nodes']:,} | {r['seconds']:.2f} | {r.get('doubling', '')} "
         f"| {r['recall']:.3f} | {r['peak_rss_mb']:,} |"
         for r in map(json.loads, lines)
+        if r["case"] == "topology" and r["numbering"] == "communities"
     ]
     head = "| nodes | s per step | times the half | recall | peak memory, MB |"
     return "\n".join([head, "|---|---|---|---|---|", *rows])
