@@ -46,9 +46,22 @@ def scale_table() -> str:
         f"| {r['nodes']:,} | {r['seconds']:.2f} | {r.get('doubling', '')} "
         f"| {r['recall']:.3f} | {r['peak_rss_mb']:,} |"
         for r in map(json.loads, lines)
+        if r["case"] == "topology" and r["numbering"] == "communities"
     ]
     head = "| nodes | s per step | times the half | recall | peak memory, MB |"
     return "\n".join([head, "|---|---|---|---|---|", *rows])
+
+
+def large_table() -> str:
+    """Return the runs on large graphs as Markdown."""
+    lines = (ROOT / "results/large.jsonl").read_text().splitlines()
+    rows = [
+        f"| {r['dataset']} | {r['method']} | {r['metric']} | {r['mean']:.1f} "
+        f"| {r['fit_seconds']:.0f} | {r['probe_seconds']:.0f} | {r['peak_rss_mb']:,} |"
+        for r in map(json.loads, lines)
+    ]
+    titles = "graph | method | metric | score, % | fit, s | probe, s | peak memory, MB"
+    return "\n".join([f"| {titles} |", "|---" * 7 + "|", *rows])
 
 
 # Columns of the table of anchors: whether features are used, and a method.
@@ -101,6 +114,7 @@ def fill(text: str) -> str:
         "anchors": anchors_table(),
         "speed": speed_table(),
         "scale": scale_table(),
+        "large": large_table(),
     }
     for mark, table in tables.items():
         block = f"<!-- {mark} -->\n\n{table}\n\n<!-- end {mark} -->"
@@ -111,5 +125,9 @@ def fill(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for page in (ROOT / "README.md", ROOT / "docs/ARCHITECTURE.md"):
+    for page in (
+        ROOT / "README.md",
+        ROOT / "docs/ARCHITECTURE.md",
+        ROOT / "docs/SCALING.md",
+    ):
         page.write_text(fill(page.read_text()))

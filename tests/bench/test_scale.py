@@ -1,6 +1,9 @@
 import pytest
 import torch
+from torch_geometric.data import Data
 
+from dsgrl.bench import growth
+from dsgrl.bench.growth import run_edges
 from dsgrl.bench.scale import make_communities, measure_recall, measure_size, run_scale
 
 
@@ -46,3 +49,30 @@ def test_communities__shuffled_is_the_same_graph_in_another_order() -> None:
     torch.testing.assert_close(one.x.sum(0), other.x.sum(0), rtol=1e-4, atol=1e-3)
     ends = [(d.x[d.edge_index[0]] * d.x[d.edge_index[1]]).sum() for d in (one, other)]
     torch.testing.assert_close(ends[0], ends[1], rtol=1e-4, atol=1e-2)
+
+
+@pytest.mark.slow
+def test_run_edges__tells_the_growth_at_a_fixed_degree() -> None:
+    first, second = run_edges((64_000, 128_000))
+    assert (first["case"], first["edges"], first["nodes"]) == ("edges", 64_000, 1000)
+    assert second["nodes"] == 2000
+    assert second["doubling"] == pytest.approx(
+        second["seconds"] / first["seconds"], rel=1e-2
+    )
+
+
+def test_measure_edges__the_graph_has_as_many_edges_as_it_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[int] = []
+    real = growth.make_communities
+
+    def make(*sizes: int, **options: int) -> Data:
+        data = real(*sizes, **options)
+        seen.append(data.num_edges)
+        return data
+
+    monkeypatch.setattr(growth, "make_communities", make)
+    line = growth.measure_edges(64_000)
+    assert seen == [line["edges"]] == [64_000]
+    assert line["seconds"] > 0

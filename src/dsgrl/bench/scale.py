@@ -21,6 +21,7 @@ from dsgrl.allocator import retain_heap
 from dsgrl.augment import LearnedGraph, TopologyAugmenter
 from dsgrl.augment.nearest import nearest_by_hops, nearest_by_index
 from dsgrl.augment.topology import REFRESH
+from dsgrl.bench.cells import git_revision
 from dsgrl.graph import Graph
 from dsgrl.methods.dsgrl_config import DSGRLConfig
 from dsgrl.train import begin, seeded
@@ -101,6 +102,7 @@ def measure_size(
         "peak_rss_mb": round(peak),
         "recall": round(measure_recall(h, found), 4),
         "threads": torch.get_num_threads(),
+        "git": git_revision(),
     }
 
 
@@ -131,18 +133,24 @@ def measure_recall(h: Tensor, found: Tensor) -> float:
     return float(there.float().mean())
 
 
-def make_communities(num_nodes: int, *, shuffled: bool = False) -> Data:
+def make_communities(
+    num_nodes: int,
+    *,
+    shuffled: bool = False,
+    degree: int = DEGREE,
+    columns: int = COLUMNS,
+) -> Data:
     """Generate a graph of communities of 50 nodes with noisy features of each."""
     community = torch.arange(num_nodes) // COMMUNITY
-    source = torch.randint(num_nodes, (num_nodes * DEGREE // 2,))
+    source = torch.randint(num_nodes, (num_nodes * degree // 2,))
     # Four of five links stay in the community.
     members = source // COMMUNITY * COMMUNITY + torch.randint(COMMUNITY, source.shape)
     anyone = torch.randint(num_nodes, source.shape)
     inside = torch.rand(source.shape) < INSIDE
     target = torch.where(inside, members.clamp_max(num_nodes - 1), anyone)
     edges = torch.stack([source, target])
-    center = torch.randn(int(community[-1]) + 1, COLUMNS)
-    x = 0.5 * center[community] + torch.randn(num_nodes, COLUMNS)
+    center = torch.randn(int(community[-1]) + 1, columns)
+    x = 0.5 * center[community] + torch.randn(num_nodes, columns)
     if shuffled:
         order = torch.randperm(num_nodes)
         edges, x = order[edges], x[order.argsort()]

@@ -97,8 +97,8 @@ def bench(
     datasets: Annotated[
         list[str] | None,
         typer.Option(
-            help="Names, separated by commas or given again; for scale numbers of "
-            "nodes (default: all)."
+            help="Names, separated by commas or given again; for scale topology, "
+            "shuffled, edges, or numbers of nodes (default: all)."
         ),
     ] = None,
     methods: Annotated[

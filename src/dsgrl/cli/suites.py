@@ -1,7 +1,8 @@
 """The suites of `dsgrl bench` without recipes: speed, scale and anchors."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +76,25 @@ def bench_speed(
 
 
 def bench_scale(names: list[str] | None, results: Path | None) -> None:
-    """Time learned topology as graphs grow."""
-    from dsgrl.bench.scale import SIZES, run_scale
+    """Time learned topology, and an epoch by number of edges, as graphs grow."""
+    from dsgrl.bench.growth import run_edges
+    from dsgrl.bench.scale import run_scale
 
-    if names is not None and not all(name.isdigit() and int(name) for name in names):
-        raise InputError(f"--datasets {','.join(names)}: expected numbers of nodes")
-    sizes = SIZES if names is None else tuple(int(name) for name in names)
-    _print_lines(run_scale(sizes), results)
+    cases: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
+        "topology": run_scale,
+        "shuffled": partial(run_scale, shuffled=True),
+        "edges": run_edges,
+    }
+    if names is None or cases.keys() >= {*names}:
+        for name in names or cases:
+            _print_lines(cases[name](), results)
+        return
+    if not all(name.isdigit() and int(name) for name in names):
+        raise InputError(
+            f"--datasets {','.join(names)}: expected numbers of nodes, or some of "
+            f"{', '.join(cases)}"
+        )
+    _print_lines(run_scale(tuple(int(name) for name in names)), results)
 
 
 def bench_anchors(
