@@ -1,5 +1,6 @@
 """What a fit takes, before it is made."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,12 @@ import torch
 from torch_geometric.data import Data
 
 from dsgrl import DSGRL
+from dsgrl.augment.search import pick_search
 from dsgrl.methods import NodeBatches, StopByLinks, configure
 from dsgrl.train import estimate, fit, memory
 from dsgrl.train.estimate import Cost, Estimate, estimate_fit
 from dsgrl.train.rehearsal import Meter, Rehearsal, Spent, epochs_of
+from dsgrl.train.setting import Setting
 from dsgrl.typing import InputError
 from samples import make_data
 
@@ -109,6 +112,21 @@ def test_epochs__of_held_out_links_are_a_range() -> None:
     stop = StopByLinks(max_epochs=150, patience=40, check_every=10)
     assert epochs_of(DSGRL(epochs=stop)._config()) == (50, 150, 10)
     assert epochs_of(DSGRL(epochs=7)._config()) == (7, 7, None)
+
+
+@pytest.mark.parametrize(("augment", "cycle"), [("feature", 1), ("topology", 5)])
+def test_cycle__is_that_of_the_search(augment: str, cycle: int) -> None:
+    setting = Setting.of("dsgrl", make_data("node"), DSGRL(augment=augment)._config())
+    assert setting.build().cycle == cycle
+
+
+def test_pinned__the_search_of_a_large_graph_stays_on_a_part() -> None:
+    config = DSGRL(augment="topology")._config()
+    setting = Setting.of("dsgrl", make_data("node"), config)
+    spec = replace(setting.spec, largest=10**6)
+    views: Any = setting.config.pinned(spec).views
+    assert views.candidates == pick_search("auto", 10**6, 256)
+    assert views.candidates != "exact"
 
 
 def test_meter__sees_memory_that_is_free_again() -> None:
