@@ -156,7 +156,7 @@ def test_dry_run__says_what_fits_and_writes_nothing(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("", "dsgrl: training on all nodes at once, about 0.0 GB; "),
+        ("", "dsgrl: training on all nodes at once, about 0 MB; "),
         (" --batch-size 16", "dsgrl: training on parts of 16 nodes (sampling: "),
         (" --quiet", ""),
     ],

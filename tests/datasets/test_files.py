@@ -290,3 +290,20 @@ def test_read_graph__truncated_npz_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(InputError, match=r"graph\.npz"):
         read_graph(path)
+
+
+@pytest.mark.parametrize(
+    ("directed", "counts", "said"),
+    [
+        (False, (3, 1, 2), "2 edges given again or the other way round: merged"),
+        (True, (5, 1, 0), "5 directed edges; 1 edge from a node to itself"),
+    ],
+)
+def test_read_graph__counts_loops_and_parallel_edges(
+    tmp_path: Path, directed: bool, counts: tuple[int, int, int], said: str
+) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("source,target\na,b\nb,a\na,b\na,a\nb,c\n")
+    found = read_graph(path, directed=directed).understood
+    assert (found.num_edges, found.loops, found.merged) == counts
+    assert said in found.lines()[0]

@@ -59,9 +59,7 @@ def embed(
     ignore: IgnoreOption = None,
     kind: KindOption = None,
     unknown: UnknownOption = "error",
-    method: Annotated[
-        str, typer.Option(help="A trained method of 'dsgrl list'.")
-    ] = "dsgrl",
+    method: Annotated[str, typer.Option(help="A method of 'dsgrl list'.")] = "dsgrl",
     augment: Annotated[
         Literal["feature", "topology", "both"] | None,
         typer.Option(

@@ -66,7 +66,10 @@ class Embedded:
     def words(self) -> str:
         """All of it in words."""
         what = "graphs" if self.level == "graph" else "nodes"
-        types = "" if self.types is None else f" of {len(self.types)} types"
+        types = ""
+        if self.types is not None:
+            plural = "s" if len(self.types) > 1 else ""
+            types = f" of {len(self.types)} type{plural}"
         return f"{self.num_rows} {what}{types}, {self.num_columns} columns"
 
     def document(self, out: Path) -> dict[str, Any]:

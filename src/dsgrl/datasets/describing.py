@@ -19,6 +19,7 @@ def describe_data(
     *,
     directed: bool = True,
     roles: dict[str, str] | None = None,
+    given: int | None = None,
 ) -> Understood:
     """Describe a graph, many graphs, or a graph of several types.
 
@@ -28,6 +29,7 @@ def describe_data(
         notes: what was assumed and changed.
         directed: False if every edge of one graph is there both ways.
         roles: columns of ids, labels and so on.
+        given: number of edges in the files, before parallel ones were merged.
     """
     notes = Notes() if notes is None else notes
     level = level_of(data)
@@ -46,11 +48,14 @@ def describe_data(
     isolated, components = count_parts(nodes, edges.numpy())
     loops = int((edges[0] == edges[1]).sum())
     count = edges.size(1)
+    different = count if directed else (count + loops) // 2
     stores = [data if level == "node" or isinstance(data, FlatGraphs) else data[0]]
     return Understood(
         **shared,
         num_nodes=nodes,
-        num_edges=count if directed else (count + loops) // 2,
+        num_edges=different,
+        loops=loops,
+        merged=0 if given is None else given - different,
         num_graphs=len(data) if level == "graph" else 1,
         directed=directed,
         weighted=getattr(whole, "edge_weight", None) is not None,

@@ -130,6 +130,7 @@ def read_graph(
         notes,
         directed=directed,
         roles={**choices.remembered, **choices.columns},
+        given=arrays.edges.shape[1] if isinstance(arrays, GraphArrays) else None,
     )
 
 
@@ -281,9 +282,12 @@ def _with_summary(
     *,
     directed: bool,
     roles: dict[str, str] | None = None,
+    given: int | None = None,
 ) -> Any:
     """Attach a summary to data and log it; changes of the data are warnings."""
-    understood = describe_data(data, sources, notes, directed=directed, roles=roles)
+    understood = describe_data(
+        data, sources, notes, directed=directed, roles=roles, given=given
+    )
     _log_summary(understood)
     if isinstance(data, FlatGraphs):
         return replace(data, understood=understood)

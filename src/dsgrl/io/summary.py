@@ -32,6 +32,8 @@ class Understood:
         weighted: whether edges have weights.
         types: number of nodes by type.
         relations: number of edges by relation.
+        loops: edges from a node to itself; not counted for several types.
+        merged: edges that were given again, or the other way round, and count once.
         isolated: nodes without an edge.
         components: connected parts; None if they were not counted.
         features: by type of nodes and kind, the columns and how many features each is.
@@ -51,6 +53,8 @@ class Understood:
     weighted: bool = False
     types: dict[str, int] = field(default_factory=dict)
     relations: dict[str, int] = field(default_factory=dict)
+    loops: int = 0
+    merged: int = 0
     isolated: int = 0
     components: int | None = None
     features: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
@@ -93,6 +97,11 @@ class Understood:
         edges = count_of(self.num_edges, "directed edge" if self.directed else "edge")
         counts.append(f"{edges} with weights" if self.weighted else edges)
         parts = [", ".join(counts)]
+        if self.loops:
+            parts.append(f"{count_of(self.loops, 'edge')} from a node to itself")
+        if self.merged:
+            again = count_of(self.merged, "edge")
+            parts.append(f"{again} given again or the other way round: merged")
         if self.isolated:
             parts.append(f"{count_of(self.isolated, 'node')} without an edge")
         if self.components is not None and self.components > 1:

@@ -9,9 +9,9 @@ from dsgrl.methods.base import Method
 from dsgrl.methods.config import FitConfig, NodeBatches, StopByLinks
 from dsgrl.parameters import is_auto
 from dsgrl.train.memory import (
-    GIGABYTE,
     available_bytes,
     check_finish,
+    in_words,
     missing_bytes,
 )
 from dsgrl.typing import InputError, SamplingName
@@ -87,8 +87,8 @@ def _announce(graph: Graph, method: Method, config: FitConfig) -> None:
     if isinstance(batches, NodeBatches):
         way = f"parts of {batches.size} nodes (sampling: {batches.sampling})"
     elif needed is not None:
-        way += f", about {needed / GIGABYTE:.1f} GB"
-    logger.info("training on %s; %.1f GB are free", way, available_bytes() / GIGABYTE)
+        way += f", about {in_words(needed)}"
+    logger.info("training on %s; %s are free", way, in_words(available_bytes()))
 
 
 def in_parts(

@@ -9,7 +9,14 @@ from dsgrl.graph import Graph
 from dsgrl.methods.base import Method
 from dsgrl.typing import InputError
 
-GIGABYTE = 1e9
+MEGABYTE, GIGABYTE = 1e6, 1e9
+
+
+def in_words(size: float) -> str:
+    """Write a number of bytes as "12 MB" or "3.4 GB"."""
+    if size < GIGABYTE / 10:
+        return f"{size / MEGABYTE:.0f} MB"
+    return f"{size / GIGABYTE:.1f} GB"
 
 
 def available_bytes() -> float:
@@ -65,8 +72,7 @@ def missing_bytes(graph: Graph, method: Method) -> str:
         return ""
     return (
         f"training on {graph.num_nodes} nodes and {graph.adjacency.num_edges} edges at "
-        f"once takes about {needed / GIGABYTE:.1f} GB, {available / GIGABYTE:.1f} are "
-        f"free"
+        f"once takes about {in_words(needed)}, {in_words(available)} are free"
     )
 
 
@@ -82,15 +88,15 @@ def check_finish(graph: Graph, method: Method) -> None:
     available = available_bytes()
     if needed is None or floor is None or needed <= available:
         return
-    size = f"embedding {graph.num_nodes} nodes takes about {needed / GIGABYTE:.1f} GB"
-    free = f"{available / GIGABYTE:.1f} are free"
+    size = f"embedding {graph.num_nodes} nodes takes about {in_words(needed)}"
+    free = f"{in_words(available)} are free"
     if floor <= available and floor < needed:
         raise InputError(
             f"{size}, {free}: only what needs no training fits, in about "
-            f"{floor / GIGABYTE:.1f} GB: set epochs=0 (--epochs 0), or lower "
-            f"out_channels (--dim)"
+            f"{in_words(floor)}: set epochs=0 (--epochs 0), or lower out_channels "
+            f"(--dim)"
         )
     raise InputError(
-        f"{size}, {free}, and without training {floor / GIGABYTE:.1f} GB: lower "
-        f"out_channels (--dim), or use a machine with more memory"
+        f"{size}, {free}, and without training {in_words(floor)}: lower out_channels "
+        f"(--dim), or use a machine with more memory"
     )
