@@ -10,6 +10,7 @@ import pytest
 
 from dsgrl import cli
 from dsgrl.cli import app
+from dsgrl.train import batching
 
 COMMANDS = {c.name: c.callback for c in app.registered_commands}
 TABLES = "edges.csv --nodes nodes.csv"
@@ -154,21 +155,24 @@ def test_dry_run__says_what_fits_and_writes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "small", "said"),
     [
-        ("", "dsgrl: training on all nodes at once, about 0 MB; "),
-        (" --batch-size 16", "dsgrl: training on parts of 16 nodes (sampling: "),
-        (" --quiet", ""),
+        ("", 0.0, "dsgrl: training on all nodes at once, about 0 MB; "),
+        ("", 1e8, ""),
+        (" --batch-size 16", 1e8, "dsgrl: training on parts of 16 nodes (sampling: "),
+        (" --quiet", 0.0, ""),
     ],
 )
 def test_embed__says_in_one_line_how_it_trains(
     made: Path,
     options: str,
+    small: float,
     said: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(made)
+    monkeypatch.setattr(batching, "SMALL", small)
     words = f"embed {TABLES} --dim 8 --epochs 1 -o y.parquet{options}"
     assert call(words, monkeypatch) == 0
     lines = capsys.readouterr().err.splitlines()

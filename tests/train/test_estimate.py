@@ -154,6 +154,6 @@ def test_fit__refuses_what_does_not_fit(
     free: float, said: str, community_graph: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "available_bytes", lambda: free)
-    with pytest.raises(InputError, match=r"takes about .* GB, .* are free") as error:
+    with pytest.raises(InputError, match=r"takes about .* MB, .* are free") as error:
         fit("dsgrl", community_graph, configure("dsgrl", {"epochs": 1}))
     assert said in str(error.value)

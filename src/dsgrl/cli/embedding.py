@@ -211,11 +211,17 @@ def embed(
 
 def _estimate(estimator: Any, data: Any, out: Path, *, as_json: bool) -> None:
     """Show what a fit would take."""
+    import psutil
+
     from dsgrl.graph.inputs import level_of
     from dsgrl.train.estimate import estimate_fit
 
     found = estimate_fit(
-        estimator.method_name, data, estimator._config(), time_writing(out.suffix, 0)
+        estimator.method_name,
+        data,
+        estimator._config(),
+        write=time_writing(out.suffix, 0),
+        began=psutil.Process().create_time(),
     )
     document = {"out": out, "method": estimator.method_name, **found.to_json()}
     show(document, describe(found, level_of(data)), as_json=as_json)

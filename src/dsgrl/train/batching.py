@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 # Random nodes are a batch of their own where so many neighbours are among them.
 ENOUGH_NEIGHBORS = 4
+# Bytes that need no mention.
+SMALL = 1e8
 # Neighbourhoods that make up more of the graph than this are no longer small.
 LARGEST_SHARE = 0.5
 
@@ -79,15 +81,16 @@ def plan_batches(
 
 
 def _announce(graph: Graph, method: Method, config: FitConfig) -> None:
-    """Say how one graph is trained on, and what is free for it."""
+    """Say how one graph is trained on, and what is free for it, if it takes much."""
     if graph.ptr is not None or config.epochs == 0 or not method.is_trained:
         return
     batches, needed = config.batch_size, method.training_bytes(graph)
-    way = "all nodes at once"
     if isinstance(batches, NodeBatches):
         way = f"parts of {batches.size} nodes (sampling: {batches.sampling})"
-    elif needed is not None:
-        way += f", about {in_words(needed)}"
+    elif needed is None or needed < SMALL:
+        return
+    else:
+        way = f"all nodes at once, about {in_words(needed)}"
     logger.info("training on %s; %s are free", way, in_words(available_bytes()))
 
 

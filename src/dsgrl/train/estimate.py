@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import psutil
-
 from dsgrl.graph import Graph
 from dsgrl.graph.shrink import shrink
 from dsgrl.methods import METHODS
@@ -53,7 +51,7 @@ class Cost:
 
     Attributes:
         epochs: the fewest and most epochs; held-out links decide between them.
-        seconds: the time of these, from the start of the process to its end.
+        seconds: the time of these and of all around them.
         bytes: peak memory of the process; None where the system does not tell.
     """
 
@@ -107,6 +105,7 @@ def estimate_fit(
     data: Any,
     config: FitConfig | None = None,
     write: Callable[[int, int], Spent] | None = None,
+    began: float | None = None,
 ) -> Estimate:
     """Estimate what a fit takes, and embedding its data.
 
@@ -115,21 +114,26 @@ def estimate_fit(
         data: see `train.begin`.
         config: parameters of the method; the defaults if left out.
         write: measures writing so many rows of so many columns.
+        began: when the work began that the time is counted from (`time.time`), e.g.
+            reading the data; now if left out.
 
     Raises:
         InputError: if the data or a parameter is invalid, or nothing fits.
     """
+    began = time.time() if began is None else began
     setting = Setting.of(name, data, config)
     with seeded(SEED):
-        return _estimate(setting, data, write)
+        return _estimate(setting, data, write, time.time() - began)
 
 
 def _estimate(
-    setting: Setting, data: Any, write: Callable[[int, int], Spent] | None
+    setting: Setting,
+    data: Any,
+    write: Callable[[int, int], Spent] | None,
+    elapsed: float,
 ) -> Estimate:
     """Measure every way and add what the process holds and has taken until now."""
     reached = peak_bytes() or 0.0
-    elapsed = time.time() - psutil.Process().create_time()
     planned = _plan(setting)
     rehearse(setting, setting.config.replace(epochs=0), _warm(setting.graph))
     gc.collect()
