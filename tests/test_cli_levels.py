@@ -49,9 +49,10 @@ def run(
 
 
 def other_lines(err: str) -> list[str]:
-    """Return the lines that are not of the summary of what was read."""
-    summary = ("read ", "features", "labels: ", "types of nodes: ", "relations: ")
-    starts = tuple(f"dsgrl: {word}" for word in summary)
+    """Return the lines that do not say what was read and how it is trained on."""
+    known = ("read ", "features", "labels: ", "types of nodes: ", "relations: ")
+    known += ("training on parts of ",)
+    starts = tuple(f"dsgrl: {word}" for word in known)
     return [line for line in err.splitlines() if not line.startswith(starts)]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from dsgrl import cli
 from dsgrl.cli import app
+from dsgrl.cli.together import leave
 from dsgrl.train import batching
 
 COMMANDS = {c.name: c.callback for c in app.registered_commands}
@@ -179,3 +180,30 @@ def test_embed__says_in_one_line_how_it_trains(
     found = [line for line in lines if "training on" in line]
     assert len(found) == bool(said)
     assert all(line.startswith(said) for line in found)
+
+
+def test_leave__one_of_several_processes_waits_for_no_thread() -> None:
+    """Threads of gloo may abort a process that winds up while they run."""
+    words = (
+        "import threading; from dsgrl.cli.together import leave; "
+        "threading.Thread(target=threading.Event().wait).start(); "
+        "print('done'); leave(3)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "WORLD_SIZE": "2"},
+    )
+    assert (found.returncode, found.stdout, found.stderr) == (3, "done\n", "")
+
+
+def test_leave__a_single_process_exits_as_usual(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    with pytest.raises(SystemExit) as exit_info:
+        leave(3)
+    assert exit_info.value.code == 3

@@ -21,7 +21,7 @@ from dsgrl.cli import (
     storing,
 )
 from dsgrl.cli.options import console
-from dsgrl.cli.together import is_said_here, run_together
+from dsgrl.cli.together import is_said_here, leave, run_together
 from dsgrl.typing import DivergenceError, InputError, LostProcessError
 
 app = typer.Typer(
@@ -142,7 +142,7 @@ def main() -> None:
     retain_heap()
     with ExitStack() as joined:
         status = _run(joined)
-    sys.exit(status)
+    leave(status)
 
 
 def _run(joined: ExitStack) -> int:

@@ -4,7 +4,8 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 from dsgrl.cli.options import console
 from dsgrl.typing import InputError
@@ -42,6 +43,22 @@ def run_together(words: Sequence[str]) -> Iterator[None]:
             console.quiet = True
             logging.disable(logging.WARNING)
         yield
+
+
+def leave(status: int) -> NoReturn:
+    """End the process with an exit code.
+
+    One of several processes ends at once, after its files and messages are written:
+    while Python winds up, a thread of gloo that still runs may abort the process, and
+    torchrun takes a finished run for a failed one.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        sys.exit(status)
+    logging.shutdown()
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
 
 
 def is_said_here(message: str) -> bool:
