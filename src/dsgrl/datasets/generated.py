@@ -254,6 +254,7 @@ def _describe(shape: Shape, isolated: int, source: str, part: Path) -> Manifest:
         level="node",
         num_nodes=shape.num_nodes,
         num_edges=(shape.num_edges + loops) // 2,
+        loops=loops,
         isolated=isolated,
         unnamed=shape.num_features,
         labelled=shape.num_nodes,

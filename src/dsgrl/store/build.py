@@ -251,11 +251,14 @@ class Builder:
         labelled: int,
     ) -> Understood:
         count = written.num_edges
+        different = count if self.directed else (count + written.loops) // 2
         return Understood(
             sources=sources,
             level="node",
             num_nodes=num_nodes,
-            num_edges=count if self.directed else (count + written.loops) // 2,
+            num_edges=different,
+            loops=written.loops,
+            merged=written.given - different,
             directed=self.directed,
             weighted=edges.roles.weight is not None,
             isolated=written.isolated,

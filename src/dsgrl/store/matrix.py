@@ -22,11 +22,13 @@ class Written:
     """What was written.
 
     Attributes:
+        given: edges of the tables.
         num_edges: entries of the matrix.
         loops: entries that join a node to itself.
         isolated: nodes without an edge to another node.
     """
 
+    given: int
     num_edges: int
     loops: int
     isolated: int
@@ -83,7 +85,7 @@ def write_matrix(
         num_edges = columns.rows
     if not has_weights:
         (folder / WEIGHT).unlink()
-    return Written(num_edges, loops, int(num_nodes - is_linked.sum()))
+    return Written(count, num_edges, loops, int(num_nodes - is_linked.sum()))
 
 
 def _sorted_pairs(num_nodes: int, *, directed: bool, with_weight: bool) -> str:
